@@ -1,0 +1,5 @@
+"""The clusterers."""
+
+from dmkc.clusterers.mkc import MultipleKernelClustering
+
+__all__ = ["MultipleKernelClustering"]

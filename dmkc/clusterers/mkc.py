@@ -1,0 +1,308 @@
+"""Multiple kernel maximum-margin clustering (MKC)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from dmkc.clusterers import labelling
+from dmkc.clusterers.base import KernelClusterer, integer, number, one_of, seed_of
+from dmkc.clusterers.cccp import MarginFit, MarginSettings, margin_fit, run_together
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import Prepared, prepare
+from dmkc.clusterers.starts import check_init, two_sided_starts
+from dmkc.data import Rows
+from dmkc.master.norms import conjugate
+from dmkc.progress import Progress
+from dmkc.scan.cuts import Affine, CutRequest
+from dmkc.scan.engine import open_engine
+from dmkc.scan.limits import one_blas_thread
+
+CALIBRATION = 6.0
+"""C times the size of the k-means start's mean signed features, when C is left open."""
+
+
+class MultipleKernelClustering(KernelClusterer):
+    """Clusters separated by the widest margin in a learned combination of kernels.
+
+    Finds two clusters, a weight for every kernel of a bank, and a separating plane in the weighted
+    feature space, such that few rows lie inside the margin [1]_.  Works on rows in memory, in Dask
+    collections and in Zarr stores; training takes a few tens of passes over the rows, each of which
+    returns a few kilobytes.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters, 1 or 2.
+    kernels : kernel, name, function, or list of these, default=None
+        The bank.  None is ``[Linear(), Polynomial(2), Gaussian(0.5)]``.  Names are "linear",
+        "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
+    scale : {"standard", "minmax", None}, default="standard"
+        What columns are divided by: their standard deviation, their range, or nothing.  They are
+        always shifted to mean zero.
+    C : float, default=None
+        Weight of the margin violations.  None calibrates it from the data: a fixed C collapses
+        the clusters or freezes the start, depending on the kernels.
+    balance : float or None, default=0.3
+        Bound on the absolute mean score, which prevents a one-cluster solution; None: no bound.
+    norm : float, default=2.0
+        q >= 1 of the constraint |kernel weights|_q <= 1; 1 gives sparse weights.
+    rank : int, default=100
+        Number of landmarks of the Nyström maps, shared by all kernels.
+    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
+        Where the maps are anchored: sampled rows, centroids, or these rows.
+    init : str, labeling, or list of these, default=("k-means", "kernel-k-means")
+        Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
+        "pca" (signs of each kernel's leading components), "random", or labels for all rows.
+        All are tried on a sample; the one with the lowest objective is kept.
+    n_init : int, default=4
+        How many "random" starts, and how many components per kernel for "pca".
+    refine : {"best", "all"}, default="best"
+        Which starts are carried on from the sample to all rows.
+    sample_rows : int, default=16384
+        Size of the uniform sample on which widths, landmarks and starts are found.  Data with no
+        more rows than this are fitted on all rows from the beginning.
+    tol : float, default=1e-3
+        Relative gap of the convex problems and relative fall of the objective at which to stop.
+    max_iter : int, default=50
+        Largest number of relabelings.
+    solver : {"clarabel", "cvxpy"}, default="clarabel"
+        Master problem: the dual solved directly, or the paper's cone program through cvxpy.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of features; "auto" takes float64 while they fit in 64 MB.
+    feature_mode : {"auto", "persist", "recompute"}, default="auto"
+        Keep kernel columns in memory or make them anew on every scan; "auto" decides by size.
+    random_state : int, RandomState or None, default=None
+        Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
+        chunks, the workers and the scheduler are.
+    verbose : int, default=0
+        1 shows a live line, 2 a line per scan.
+    client : distributed.Client or None, default=None
+        Cluster to run on; None takes the current client, or threads if there is none.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size.
+    kernel_weights_ : ndarray, one weight per kernel.
+    kernels_ : the kernels with the widths that were used.
+    C_ : the C that was used.
+    objective_ : float, ``1/2 sum_k |v_k|^2 / weight_k + C mean(max(0, 1 - |score|))``.
+    start_ : str, the start that was kept.
+    n_iter_ : int, relabelings.
+    n_scans_ : int, passes over all rows.
+    history_ : list of dict, one per scan.
+    model_ : KernelModel, all that `predict` needs.
+
+    References
+    ----------
+    .. [1] B. Zhao, J. T. Kwok, C. Zhang. Multiple Kernel Clustering. SDM 2009.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(2000, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0).fit(X)
+    >>> model.labels_.shape
+    (2000,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        kernels: Any = None,
+        scale: str | None = "standard",
+        C: float | None = None,
+        balance: float | None = 0.3,
+        norm: float = 2.0,
+        rank: int = 100,
+        landmarks: Any = "uniform",
+        init: Any = ("k-means", "kernel-k-means"),
+        n_init: int = 4,
+        refine: str = "best",
+        sample_rows: int = 16384,
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        solver: str = "clarabel",
+        dtype: str = "auto",
+        feature_mode: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernels = kernels
+        self.scale = scale
+        self.C = C
+        self.balance = balance
+        self.norm = norm
+        self.rank = rank
+        self.landmarks = landmarks
+        self.init = init
+        self.n_init = n_init
+        self.refine = refine
+        self.sample_rows = sample_rows
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.dtype = dtype
+        self.feature_mode = feature_mode
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    def fit(self, X: Any, y: Any = None) -> MultipleKernelClustering:
+        """Cluster the rows of `X`; `y` is ignored."""
+        seed = seed_of(self.random_state)
+        settings = self._feature_settings(seed)
+        margin = self._margin_settings()
+        rows = self._fit_rows(X)
+        check_init(self.init, rows.n_rows)
+        engine = open_engine(self.client)
+        progress = Progress(self.verbose, self.tol)
+        with one_blas_thread():
+            prepared = prepare(rows, engine, settings, self.n_clusters)
+            progress.say(
+                f"{rows.n_rows} rows x {rows.n_columns} columns, "
+                f"{prepared.features.offsets[-1]} features of {len(settings.kernels)} kernels, "
+                f"{prepared.mode}, on {engine.description}"
+            )
+            self._learn(prepared, margin, seed, progress)
+        self.labels_ = self._labels(prepared)
+        self.history_ = progress.history()
+        progress.end(
+            f"{self.n_iter_} relabelings, {self.n_scans_} scans of all rows, objective "
+            f"{self.objective_:.6g}, {time.perf_counter() - progress.began:.1f} s"
+        )
+        return self
+
+    def _margin_settings(self) -> MarginSettings:
+        integer("n_clusters", self.n_clusters, 1)
+        if self.n_clusters > 2:
+            raise ValueError(f"n_clusters must be 1 or 2, not {self.n_clusters}.")
+        integer("n_init", self.n_init, 1)
+        integer("verbose", self.verbose, 0)
+        one_of("refine", self.refine, ("best", "all"))
+        check_init(self.init)
+        return MarginSettings(
+            C=np.nan if self.C is None else number("C", self.C, 0, True),
+            balance=None if self.balance is None else number("balance", self.balance, 0, False),
+            norm=number("norm", self.norm, 1, False),
+            tol=number("tol", self.tol, 0, True),
+            max_iter=integer("max_iter", self.max_iter, 1),
+            solver=one_of("solver", self.solver, ("clarabel", "cvxpy")),
+        )
+
+    def _learn(
+        self, prepared: Prepared, settings: MarginSettings, seed: int, progress: Progress
+    ) -> None:
+        features = prepared.features
+        self.kernels_ = list(features.kernels)
+        if self.n_clusters == 1:
+            self._one_cluster(prepared)
+            return
+        starts = two_sided_starts(prepared, self.init, self.n_init, seed)
+        sample, readers = prepared.sample.with_labelings([side for _, side in starts])
+        mean = features.slope(sample.column_mean(), 1.0)
+        if np.isnan(settings.C):
+            C = calibrated_c(prepared, readers[0], settings.norm, sample)
+            settings = replace(settings, C=C)
+        names = [name for name, _ in starts]
+        fits = run_together(
+            [
+                margin_fit(
+                    features, mean, reader, settings, progress.reporter(name, "sample", sample)
+                )
+                for name, reader in zip(names, readers, strict=True)
+            ],
+            sample.cuts,
+        )
+        rows: Any = sample
+        if not prepared.sample_is_all:
+            if self.refine == "best":
+                best = _lowest(fits)
+                fits, names = [fits[best]], [names[best]]
+            rows = prepared.everywhere
+            nothing = np.zeros(features.offsets[-1])
+            fits = run_together(
+                [
+                    margin_fit(
+                        features,
+                        nothing,
+                        features.to_columns(fit.model.v, fit.model.b),
+                        settings,
+                        progress.reporter(name, "all", rows),
+                        fit.model,
+                        fit.kept[1:],
+                    )
+                    for name, fit in zip(names, fits, strict=True)
+                ],
+                rows.cuts,
+            )
+        best = _lowest(fits)
+        self._keep(fits[best], names[best], prepared, settings)
+        self.n_scans_ = prepared.everywhere.n_scans + 1 if rows is not sample else sample.n_scans
+
+    def _keep(
+        self, fit: MarginFit, name: str, prepared: Prepared, settings: MarginSettings
+    ) -> None:
+        if not fit.converged:
+            warnings.warn(
+                f"MultipleKernelClustering stopped before it converged ({fit.reason}); "
+                "increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        m = fit.model
+        model = KernelModel(prepared.features, m.v[None, :], np.array([m.b]), m.kernel_weights)
+        if m.positive > 0.5 or (m.positive == 0.5 and _first_is_positive(model, prepared.rows)):
+            model = model.flipped()
+        self.model_ = model
+        self.kernel_weights_ = m.kernel_weights
+        self.objective_ = m.objective
+        self.C_ = settings.C
+        self.start_ = name
+        self.n_iter_ = fit.n_iter
+
+    def _one_cluster(self, prepared: Prepared) -> None:
+        features = prepared.features
+        size = features.offsets[-1]
+        n_kernels = len(features.kernels)
+        weights = np.full(n_kernels, n_kernels ** (-1.0 / self.norm))
+        self.model_ = KernelModel(features, np.zeros((0, size)), np.zeros(0), weights)
+        self.kernel_weights_ = weights
+        self.objective_, self.C_, self.start_ = 0.0, 0.0, "none"
+        self.n_iter_, self.n_scans_ = 1, prepared.everywhere.n_scans
+
+    def _labels(self, prepared: Prepared) -> Any:
+        pipeline = self.model_.label_pipeline()
+        return labelling.apply(prepared.rows, pipeline, np.dtype(np.int32), None)
+
+
+def calibrated_c(prepared: Prepared, start: Affine, norm: float, sample: Any) -> float:
+    """C at which the first start's separation weighs as much as CALIBRATION margins."""
+    features = prepared.features
+    zero = Affine(np.zeros(sample.width), 0.0)
+    ((sums,),) = sample.cuts([CutRequest(start, (zero,))])
+    slope = features.slope(sums.row_sum, sums.signed) / sums.total
+    edges = features.offsets
+    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(edges)]
+    size = float(np.linalg.norm(squares, conjugate(norm)))
+    return CALIBRATION / max(size, 1e-12)
+
+
+def _lowest(fits: list[MarginFit]) -> int:
+    return int(np.argmin([fit.model.objective for fit in fits]))
+
+
+def _first_is_positive(model: KernelModel, rows: Rows) -> bool:
+    block = rows.blocks(model.features.columns.leaf_rows)[0]
+    first = block.delayed.compute() if hasattr(block, "delayed") else block.load()
+    return bool(model.score_pipeline()(first)[0] >= 0)

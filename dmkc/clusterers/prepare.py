@@ -1,0 +1,199 @@
+"""From rows to scannable features: survey, scaling, landmarks, columns, centring.
+
+Every clusterer begins here.  What comes out depends on the rows, the settings and the seed alone,
+never on chunks, workers or scheduler.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
+from dmkc.data import Lazy, Rows
+from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Scaling, data_scale
+from dmkc.kernels.columns import column_offsets, padded
+from dmkc.kernels.landmarks import choose_landmarks
+from dmkc.scan.engine import Block, Engine
+from dmkc.scan.grid import Grid, leaf_rows_for
+from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+
+log = logging.getLogger("dmkc")
+
+BLOCK_BYTES = 48 << 20
+SAMPLE_BYTES = 256 << 20
+EXACT_BYTES = 64 << 20
+"""Features up to this size are float64 when the precision is left open: it costs nothing."""
+
+
+@dataclass(frozen=True)
+class FeatureSettings:
+    """How rows become features."""
+
+    kernels: tuple[Kernel, ...]
+    scale: str | None
+    rank: int
+    landmarks: Any
+    dtype: str
+    mode: str
+    sample_rows: int
+    seed: int
+
+
+@dataclass
+class Prepared:
+    """Rows ready for scans."""
+
+    rows: Rows
+    survey: Survey
+    positions: np.ndarray
+    """Global numbers of the sampled rows."""
+    standardised: np.ndarray
+    """The sampled rows after scaling, float64."""
+    features: FeatureMap
+    sample: SampleRows
+    everywhere: RowSet
+    mode: str
+    engine: Engine
+
+    @property
+    def sample_is_all(self) -> bool:
+        return len(self.positions) == self.rows.n_rows
+
+
+def prepare(rows: Rows, engine: Engine, settings: FeatureSettings, min_rows: int) -> Prepared:
+    """Survey the rows, build the feature map and hold (or plan) the columns."""
+    n, d = rows.n_rows, rows.n_columns
+    if n < min_rows:
+        raise ValueError(
+            f"n_samples={n} should be >= n_clusters={min_rows}: "
+            f"{n} row(s) cannot form {min_rows} clusters."
+        )
+    rank = min(settings.rank, n) if isinstance(settings.landmarks, str) else len(settings.landmarks)
+    width = padded(column_offsets(settings.kernels, d, rank)[-1])
+    dtype = _dtype(settings.dtype, n, width)
+    leaf_rows = leaf_rows_for(max(width, d))
+    grid = Grid.plan(n, max(width, d), BLOCK_BYTES, engine.threads)
+    mode = choose_mode(settings.mode, n * width * dtype.itemsize, engine)
+
+    blocks: list[Block] = list(rows.blocks(grid.block_rows))
+    if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
+        blocks = engine.hold(_as_is, blocks, "rows")
+    size = max(min(settings.sample_rows, SAMPLE_BYTES // (8 * d)), 64)
+    positions = sample_positions(n, size, settings.seed)
+    survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
+    check_finite(survey, rows)
+    scaling = scaling_of(survey, settings.scale, min_rows)
+
+    standardised = scaling.apply(survey.sample)
+    scale = data_scale(standardised)
+    kernels = tuple(k.resolve(scale) for k in settings.kernels)
+    landmarks = settings.landmarks
+    if not isinstance(landmarks, str):
+        landmarks = scaling.apply(_check_landmarks(landmarks, d))
+    points = choose_landmarks(landmarks, standardised, rank, settings.seed)
+    maker = ColumnMaker(scaling, kernels, points, dtype, leaf_rows)
+
+    sample = SampleRows(maker(survey.sample), leaf_rows)
+    sample_is_all = len(positions) == n
+    everywhere: RowSet = sample
+    if not sample_is_all:
+        make = None if mode == "persist" else maker
+        held = engine.hold(maker, blocks, "columns") if mode == "persist" else blocks
+        everywhere = SpreadRows(engine, grid, held, maker.width, dtype, make)
+    features = FeatureMap.build(maker).normalised(everywhere.column_mean(), sample.columns)
+    check_kernels(features)
+    return Prepared(
+        rows, survey, positions, standardised, features, sample, everywhere, mode, engine
+    )
+
+
+def _as_is(rows: Any) -> Any:
+    return rows
+
+
+def _dtype(name: str, n: int, width: int) -> np.dtype:
+    if name == "auto":
+        return np.dtype(np.float64 if n * width * 8 <= EXACT_BYTES else np.float32)
+    return np.dtype(name)
+
+
+def choose_mode(mode: str, n_bytes: int, engine: Engine) -> str:
+    """Keep features in memory when they fit, else make them anew on every scan."""
+    if mode == "auto":
+        mode = "persist" if n_bytes <= engine.memory else "recompute"
+    log.info(
+        "features: %.2f GB, %s (%.2f GB may be held), on %s",
+        n_bytes / 1e9,
+        mode,
+        engine.memory / 1e9,
+        engine.description,
+    )
+    return mode
+
+
+def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
+    """Columns are always shifted to mean zero; `scale` says what they are divided by."""
+    constant = survey.spread <= 1e-14 * np.abs(survey.mean)
+    constant |= survey.high == survey.low
+    if constant.all() and min_rows > 1:
+        raise ValueError(
+            "All rows are equal (every column is constant), so there is nothing to cluster."
+        )
+    if scale == "standard":
+        size = survey.spread
+    elif scale == "minmax":
+        size = survey.high - survey.low
+    else:
+        size = np.ones_like(survey.mean)
+    factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
+    return Scaling(survey.mean, factor)
+
+
+def check_finite(survey: Survey, rows: Rows) -> None:
+    """Refuse NaN and infinity, saying how many and where the first ones are."""
+    if not survey.bad.any():
+        return
+    parts = [
+        f"{count} {what}"
+        for count, what in zip(survey.bad, ("NaN", "infinite (inf)"), strict=True)
+        if count
+    ]
+    labels = rows.container.row_labels(np.array([i for i, _ in survey.first_bad]))
+    names = rows.column_names
+    places = [
+        f"row {row}, column {names[j] if names else j}"
+        for row, (_, j) in zip(labels, survey.first_bad, strict=True)
+    ]
+    raise ValueError(
+        f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
+        "fill in or drop these rows before clustering."
+    )
+
+
+def check_kernels(features: FeatureMap) -> None:
+    """Warn of kernels that are constant on these rows; refuse a bank of nothing else."""
+    dead = [k for k, s in zip(features.kernels, features.scale, strict=True) if s == 0]
+    if len(dead) == len(features.kernels):
+        raise ValueError(
+            "Every kernel of the bank is constant on these rows (degenerate), so nothing can be "
+            "separated: choose other kernels or widths."
+        )
+    if dead:
+        warnings.warn(
+            f"Kernels that are constant on these rows get no weight: {dead}", stacklevel=2
+        )
+
+
+def _check_landmarks(landmarks: Any, d: int) -> np.ndarray:
+    points = np.asarray(landmarks, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
+        raise ValueError(f"landmarks must be finite rows with {d} columns, like X.")
+    return points
+
+
+__all__ = ["FeatureSettings", "Prepared", "prepare"]

@@ -1,0 +1,117 @@
+"""Rows that can be scanned: all of them, wherever they live, or a sample in this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.kernels.columns import padded
+from dmkc.scan.base import Scan, Through
+from dmkc.scan.cuts import Affine, CutRequest, CutScan, CutSums
+from dmkc.scan.engine import Block, Engine
+from dmkc.scan.grid import Grid, Node
+from dmkc.scan.limits import one_blas_thread
+
+
+class RowSet(ABC):
+    """Rows as raw kernel columns, behind one function: run a scan over all of them."""
+
+    n_rows: int
+    width: int
+    dtype: np.dtype
+    n_scans: int
+
+    @abstractmethod
+    def run(self, scan: Scan) -> Node:
+        """The statistic of all rows."""
+
+    def cuts(self, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
+        """The cuts that several fits ask for, in one scan."""
+        scan = CutScan.of([_widened(r, self.width) for r in requests], self.dtype)
+        return scan.unpack(self.run(scan), requests)
+
+    def column_mean(self) -> np.ndarray:
+        """Mean of the raw columns: the cut of the zero model when every row is on one side."""
+        everyone = Affine(np.zeros(self.width), 1.0)
+        nothing = Affine(np.zeros(self.width), 0.0)
+        ((sums,),) = self.cuts([CutRequest(everyone, (nothing,))])
+        return sums.row_sum / sums.total
+
+
+@dataclass
+class SpreadRows(RowSet):
+    """All rows, in blocks on an engine."""
+
+    engine: Engine
+    grid: Grid
+    blocks: Sequence[Block]
+    width: int
+    dtype: np.dtype
+    make: Callable[[Any], Any] | None
+    """Makes the columns on every scan; None when the blocks are columns already."""
+    n_scans: int = 0
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return self.grid.n_rows
+
+    def run(self, scan: Scan) -> Node:
+        self.n_scans += 1
+        whole = scan if self.make is None else Through(self.make, scan)
+        return self.engine.scan(whole, self.blocks, self.grid)
+
+
+@dataclass
+class SampleRows(RowSet):
+    """A few thousand rows in this process, with labelings as extra columns.
+
+    A labeling that no model describes (a start) becomes one more column of the matrix, so that
+    scans need no labels beside the rows.
+    """
+
+    columns: np.ndarray
+    leaf_rows: int
+    labelings: int = 0
+    n_scans: int = field(default=0)
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return len(self.columns)
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return self.columns.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.columns.dtype
+
+    def run(self, scan: Scan) -> Node:
+        self.n_scans += 1
+        with one_blas_thread():
+            return scan.block(self.columns, 0, self.leaf_rows)
+
+    def with_labelings(self, sides: Sequence[np.ndarray]) -> tuple[SampleRows, list[Affine]]:
+        """The same rows with these labelings (+1 or -1 a row) and the models that read them."""
+        n, width = self.columns.shape
+        total = padded(width + len(sides))
+        columns = np.zeros((n, total), self.columns.dtype)
+        columns[:, :width] = self.columns
+        readers = []
+        for k, side in enumerate(sides):
+            columns[:, width + k] = side
+            w = np.zeros(total)
+            w[width + k] = 1.0
+            readers.append(Affine(w, 0.0))
+        return SampleRows(columns, self.leaf_rows, len(sides)), readers
+
+
+def _widened(request: CutRequest, width: int) -> CutRequest:
+    def widen(a: Affine) -> Affine:
+        return a if len(a.w) == width else replace(a, w=np.pad(a.w, (0, width - len(a.w))))
+
+    return CutRequest(widen(request.label), tuple(widen(m) for m in request.models))

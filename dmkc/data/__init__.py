@@ -1,0 +1,8 @@
+"""Input data of any supported kind as row blocks, and results back in the input's own form."""
+
+from dmkc.data.blocks import Block, Lazy, Read
+from dmkc.data.container import Container
+from dmkc.data.entry import as_rows
+from dmkc.data.rows import Rows
+
+__all__ = ["Block", "Container", "Lazy", "Read", "Rows", "as_rows"]

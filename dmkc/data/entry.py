@@ -1,0 +1,62 @@
+"""The one entry point for input data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+
+from dmkc.data import checks, labelled, lazy, memory, store
+from dmkc.data.rows import Rows
+
+ACCEPTED = (
+    "a NumPy array, a list of rows, a pandas or Dask DataFrame, a Dask array, an xarray "
+    "DataArray, a SciPy sparse matrix, a zarr.Array, or the path of a Zarr array or .npy file"
+)
+
+
+def as_rows(X: Any, *, variable: str | None = None) -> Rows:
+    """Check X and return its rows.
+
+    variable chooses an array of a Zarr group or a variable of an xarray Dataset.
+    """
+    if isinstance(X, (str, os.PathLike)):
+        location = os.fspath(X)
+        if not isinstance(location, str):
+            raise TypeError("The path of X is given as bytes; decode it with os.fsdecode first.")
+        return store.store_rows(location, variable)
+    if _is(X, "zarr", "Array") or _is(X, "zarr", "Group"):
+        return store.zarr_object_rows(X, variable)
+    if _is(X, "xarray", "Dataset"):
+        return labelled.data_array_rows(labelled.pick_variable(X, variable))
+    if variable is not None:
+        raise ValueError(
+            f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
+            f"{type(X).__name__}; leave variable out."
+        )
+    if _is(X, "xarray", "DataArray"):
+        return labelled.data_array_rows(X)
+    if isinstance(X, da.Array):
+        return lazy.dask_rows(X)
+    if _is(X, "dask.dataframe", "DataFrame"):
+        return lazy.dask_frame_rows(X)
+    if _is(X, "pandas", "DataFrame"):
+        return memory.frame_rows(X)
+    if sp.issparse(X):
+        return memory.sparse_rows(X)
+    if _is(X, "pandas", "Series") or _is(X, "dask.dataframe", "Series"):
+        checks.check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
+    if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
+        return memory.array_rows(X)
+    raise TypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
+
+
+def _is(X: Any, module: str, name: str) -> bool:
+    """Whether X is of a class of a module, without importing the module for it."""
+    loaded = sys.modules.get(module)
+    kind = getattr(loaded, name, None)
+    return isinstance(kind, type) and isinstance(X, kind)

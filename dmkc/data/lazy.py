@@ -1,0 +1,160 @@
+"""Inputs that Dask computes: Dask arrays, dense or sparse, and Dask DataFrames."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+
+from dmkc.data import checks
+from dmkc.data.blocks import Block, Lazy, bounds, csr, csr_rows, dense, frame_values
+from dmkc.data.container import Container, DaskFrameContainer
+from dmkc.data.rows import Rows
+
+log = logging.getLogger("dmkc")
+
+
+@dataclass(frozen=True, eq=False)
+class DaskSource:
+    """Cuts a Dask array with dense chunks."""
+
+    array: da.Array  # the whole input, with known chunks
+    dtype: np.dtype  # dtype of the loaded blocks
+
+    def blocks(self, block_rows: int) -> list[Block]:
+        edges = bounds(self.array.shape[0], block_rows)
+        heights = tuple(stop - start for start, stop in edges)
+        # The tasks method moves only neighbouring rows; the p2p one would hold back every block
+        # until the whole input has been read.
+        cut = self.array.rechunk({0: heights, 1: -1}, method="tasks")
+        meta = np.empty((0, 0), dtype=self.dtype)
+        delayed = cut.map_blocks(dense, self.dtype, dtype=self.dtype, meta=meta).to_delayed()
+        return [
+            Lazy(value, start, stop)
+            for value, (start, stop) in zip(delayed.ravel(), edges, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class DaskSparseSource:
+    """Cuts a Dask array with sparse chunks, which Dask itself cannot rechunk."""
+
+    array: da.Array  # the whole input, with known chunks
+    dtype: np.dtype  # dtype of the loaded blocks
+
+    def blocks(self, block_rows: int) -> list[Block]:
+        edges = bounds(self.array.shape[0], block_rows)
+        grid = self.array.to_delayed()
+        offsets = np.concatenate([[0], np.cumsum(self.array.chunks[0])])
+        cut, join = dask.delayed(_cut, pure=True), dask.delayed(_join, pure=True)
+        out: list[Block] = []
+        for start, stop in edges:
+            pieces = []
+            index = int(np.searchsorted(offsets, start, side="right")) - 1
+            while offsets[index] < stop:
+                first, last = int(offsets[index]), int(offsets[index + 1])
+                low, high = max(start, first) - first, min(stop, last) - first
+                if low < high and high - low == last - first:
+                    pieces.append(list(grid[index]))
+                elif low < high:
+                    pieces.append([cut(chunk, low, high, self.dtype) for chunk in grid[index]])
+                index += 1
+                if index == len(grid):
+                    break
+            out.append(Lazy(join(pieces, self.dtype), start, stop))
+        return out
+
+
+def dask_rows(
+    array: da.Array,
+    column_names: tuple[str, ...] | None = None,
+    make_container: Callable[[int, tuple[int, ...]], Container] | None = None,
+) -> Rows:
+    """Return the rows of a Dask array; make_container gets the row count and the row chunks."""
+    checks.check_dimensions(array.ndim, array.shape)
+    dtype = checks.block_dtype(array.dtype)
+    meta = array._meta
+    if isinstance(meta, np.ma.MaskedArray) and dtype.kind != "f":
+        dtype = np.dtype(np.float64)  # masked entries become NaN
+    array = _with_known_chunks(array)
+    n_rows, n_columns = checks.check_shape(array.shape)
+    sparse = sp.issparse(meta) or (not isinstance(meta, np.ndarray) and hasattr(meta, "tocsr"))
+    row_chunks = tuple(int(size) for size in array.chunks[0])
+    if make_container is None:
+        container = Container("dask", n_rows, row_chunks)
+    else:
+        container = make_container(n_rows, row_chunks)
+    return Rows(
+        n_rows=n_rows,
+        n_columns=n_columns,
+        dtype=dtype,
+        sparse=sparse,
+        density=_density_of_first_rows(array) if sparse else 1.0,
+        column_names=column_names,
+        in_memory=False,
+        container=container,
+        source=DaskSparseSource(array, dtype) if sparse else DaskSource(array, dtype),
+    )
+
+
+def dask_frame_rows(frame: Any) -> Rows:
+    """Return the rows of a Dask DataFrame."""
+    n_columns = len(frame.columns)
+    if n_columns == 0:
+        checks.check_shape((len(frame), 0))
+    dtype = checks.frame_dtype(frame.columns, frame.dtypes)
+    log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
+    # The index alone is enough for counting, so that a Parquet reader can leave columns out.
+    counts = frame.index.map_partitions(len).compute()
+    meta = np.empty((0, n_columns), dtype=dtype)
+    array = frame.map_partitions(frame_values, dtype, meta=meta).copy()
+    array._chunks = (tuple(int(count) for count in counts), (n_columns,))
+    rows = dask_rows(array, checks.string_names(frame.columns))
+    container = DaskFrameContainer(
+        "dask-dataframe", rows.n_rows, rows.container.row_chunks, index=frame.index
+    )
+    return replace(rows, container=container)
+
+
+def _with_known_chunks(array: da.Array) -> da.Array:
+    if not any(np.isnan(size) for axis in array.chunks for size in axis):
+        return array
+    log.info("Computing the unknown chunk sizes of X; this runs its whole graph once.")
+    known = array.copy()  # compute_chunk_sizes writes into the array it is called on
+    try:
+        known.compute_chunk_sizes()
+    except Exception as error:
+        raise ValueError(
+            f"The chunk sizes of X are unknown and computing them failed ({error}); make X from "
+            "chunks of known shape, or call X.compute_chunk_sizes() first."
+        ) from error
+    return known
+
+
+def _density_of_first_rows(array: da.Array) -> float:
+    """Estimate the stored fraction from the first chunks that have rows."""
+    first = next(index for index, size in enumerate(array.chunks[0]) if size)
+    chunks = dask.compute(*array.to_delayed()[first])
+    stored = sum(int(chunk.nnz) for chunk in chunks)
+    return stored / (array.chunks[0][first] * array.shape[1])
+
+
+def _cut(chunk: Any, low: int, high: int, dtype: np.dtype) -> Any:
+    # A copy, because a view would keep the whole chunk alive.
+    return csr_rows(csr(chunk, dtype), low, high).copy()
+
+
+def _join(pieces: list[list[Any]], dtype: np.dtype) -> Any:
+    """Join a grid of row pieces and column chunks into one csr_array."""
+    grid = [[csr(chunk, dtype) for chunk in row] for row in pieces]
+    if len(grid) == 1 and len(grid[0]) == 1:
+        return grid[0][0]
+    # A column chunk of no columns would break the stacking and adds nothing.
+    rows = [sp.hstack([chunk for chunk in row if chunk.shape[1]], format="csr") for row in grid]
+    return csr(sp.vstack(rows, format="csr"), dtype)

@@ -1,0 +1,37 @@
+"""The checked input: its shape and type, and its row blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from dmkc.data.blocks import Block
+from dmkc.data.container import Container
+
+
+class Source(Protocol):
+    """Cuts one kind of input into blocks."""
+
+    def blocks(self, block_rows: int) -> list[Block]:
+        """Return blocks of exactly block_rows rows in order; the last may be shorter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A two-dimensional numeric input that has passed every check that needs no scan."""
+
+    n_rows: int  # number of rows
+    n_columns: int  # number of columns
+    dtype: np.dtype  # dtype of the loaded blocks
+    sparse: bool  # loaded blocks are csr_array
+    density: float  # stored fraction if sparse (estimated if the input is lazy), else 1.0
+    column_names: tuple[str, ...] | None  # only when every column name is a string
+    in_memory: bool  # the values are in this process already
+    container: Container  # puts results into the input's own form
+    source: Source = field(repr=False)  # cuts the input into blocks
+
+    def blocks(self, block_rows: int) -> list[Block]:
+        """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
+        return self.source.blocks(block_rows)

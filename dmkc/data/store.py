@@ -1,0 +1,212 @@
+"""Inputs on disk or in an object store: Zarr arrays and groups."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dmkc.data import checks
+from dmkc.data.blocks import ReaderSource, bounds, dense
+from dmkc.data.container import Container
+from dmkc.data.memory import array_rows
+from dmkc.data.npy import npy_rows
+from dmkc.data.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class ZarrReader:
+    """Reads rows of a Zarr array."""
+
+    where: str  # store and array as shown in messages
+    store: str | None  # path or URL to open, or None when array is given
+    path: str  # path of the array inside the store
+    mark: str  # tells whether the stored array is still the one that was checked
+    dtype: np.dtype  # dtype of what read returns
+    array: Any = None  # an array the caller opened
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        array = self.array
+        if self.store is not None:
+            array = _opened(self.store, self.path, self.mark)
+        try:
+            values = array[start:stop, :]
+        except Exception as error:
+            raise ValueError(
+                f"Rows {start} to {stop - 1} of {self.where} could not be read, because a chunk "
+                f"is truncated, corrupt or out of reach ({type(error).__name__}: {error}); write "
+                "these rows again or restore the store from a copy."
+            ) from error
+        return dense(values, self.dtype)
+
+
+def store_rows(location: str, variable: str | None) -> Rows:
+    """Return the rows of the Zarr array or .npy file at a path or URL."""
+    location, variable = _split_name(location, variable)
+    if "://" not in location:
+        location = os.path.abspath(os.path.expanduser(location))
+        if not os.path.exists(location):
+            raise FileNotFoundError(
+                f"There is nothing at {location!r}; give the path of a Zarr array, a Zarr group "
+                "or a .npy file."
+            )
+    if location.endswith(".npy") and not os.path.isdir(location):
+        return npy_rows(location, variable)
+    if os.path.isfile(location):
+        raise ValueError(
+            f"{location!r} is a file, not a Zarr store; give the directory of a Zarr array or "
+            "group, or a .npy file."
+        )
+    return _zarr_rows(_open_node(location), location, variable)
+
+
+def zarr_object_rows(node: Any, variable: str | None) -> Rows:
+    """Return the rows of a zarr.Array, or of an array in a zarr.Group."""
+    return _zarr_rows(node, None, variable)
+
+
+def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
+    import zarr
+
+    shown = repr(location) if location is not None else str(node.store_path)
+    if isinstance(node, zarr.Group):
+        array = _pick(node, shown, variable)
+    elif variable is not None:
+        raise ValueError(
+            f"The Zarr store {shown} is a single array, so variable={variable!r} cannot be chosen "
+            "from it; leave variable out."
+        )
+    else:
+        array = node
+    inside = array.path[len(node.path) :].strip("/") if location is not None else array.path
+    where = f"the Zarr store {shown}" + (f", array {inside!r}" if inside else "")
+    checks.check_dimensions(array.ndim, array.shape)
+    dtype = checks.block_dtype(array.dtype, where[0].upper() + where[1:])
+    n_rows, n_columns = checks.check_shape(array.shape)
+    packed = [name for name in ("scale_factor", "add_offset") if name in array.attrs]
+    if packed:
+        raise ValueError(
+            f"{where[0].upper() + where[1:]} holds packed values ({' and '.join(packed)}); open "
+            "it with xarray.open_zarr and pass the variable, which unpacks them."
+        )
+    height = int((array.shards or array.chunks)[0])
+    chunks = tuple(stop - start for start, stop in bounds(n_rows, height))
+    container = Container("zarr", n_rows, chunks)
+    if location is None and isinstance(array.store, zarr.storage.MemoryStore):
+        # A store in this process's memory would travel whole with every block.
+        return array_rows(array[:], container)
+    if location is None:
+        reader = ZarrReader(where, None, array.path, _mark(array), dtype, array)
+    else:
+        if inside:
+            # A group may describe the array by a consolidated copy of its metadata.
+            array = _open_node(location, inside)
+        reader = ZarrReader(where, location, inside, _mark(array), dtype)
+    return Rows(
+        n_rows=n_rows,
+        n_columns=n_columns,
+        dtype=dtype,
+        sparse=False,
+        density=1.0,
+        column_names=None,
+        in_memory=False,
+        container=container,
+        source=ReaderSource(reader, n_rows),
+    )
+
+
+def _split_name(location: str, variable: str | None) -> tuple[str, str | None]:
+    """Split "path::name", and turn file URLs into plain paths."""
+    base, mark, name = location.rpartition("::")
+    # "::" is also how fsspec chains URLs, and may be part of a file name.
+    if mark and name and "://" not in name and not os.path.exists(location):
+        if variable not in (None, name):
+            raise ValueError(
+                f"The path {location!r} names the array {name!r} but variable={variable!r}; "
+                "give only one of them."
+            )
+        location, variable = base, name
+    for prefix in ("file://", "local://"):
+        location = location.removeprefix(prefix)
+    return location, variable
+
+
+def _open_node(location: str, path: str = "") -> Any:
+    """Open a Zarr array or group for reading, with a sentence for everything that can fail."""
+    import zarr
+    from zarr.errors import NodeNotFoundError
+
+    # Zarr takes any string with "::" for a URL, so a local path must not be a string.
+    target: Any = location if "://" in location else Path(location)
+    try:
+        return zarr.open(store=target, path=path, mode="r")
+    except ImportError:
+        raise
+    except (NodeNotFoundError, FileNotFoundError) as error:
+        if "://" not in location:
+            raise ValueError(
+                f"The directory {location!r} is not a Zarr store, because it holds no array or "
+                "group metadata; give the directory of a Zarr array or group."
+            ) from error
+        raise FileNotFoundError(
+            f"There is no Zarr array or group at {location!r}; check the address."
+        ) from error
+    except Exception as error:
+        raise ValueError(
+            f"The metadata of the Zarr store {location!r} could not be read "
+            f"({type(error).__name__}: {error}); the store is incomplete or corrupt, so write it "
+            "again or restore it from a copy."
+        ) from error
+
+
+def _pick(group: Any, shown: str, variable: str | None) -> Any:
+    """Return the chosen array of a group, or its only two-dimensional numeric array."""
+    import zarr
+
+    try:
+        members = dict(group.members(max_depth=None))
+    except Exception as error:
+        raise ValueError(
+            f"The arrays of the Zarr group {shown} could not be listed ({type(error).__name__}: "
+            f"{error}); its metadata is incomplete or corrupt."
+        ) from error
+    arrays = {name: node for name, node in members.items() if isinstance(node, zarr.Array)}
+    if variable is not None and variable.strip("/") in arrays:
+        return arrays[variable.strip("/")]
+    there = ", ".join(f"{name!r} {node.shape}" for name, node in sorted(arrays.items()))
+    if variable is not None:
+        raise ValueError(
+            f"The Zarr group {shown} has no array {variable!r}; its arrays are {there or '(none)'}."
+        )
+    tables = [node for node in arrays.values() if node.ndim == 2 and node.dtype.kind in "biuf"]
+    if len(tables) == 1:
+        return tables[0]
+    raise ValueError(
+        f"The Zarr group {shown} has {len(tables)} two-dimensional numeric arrays; choose one "
+        f'with variable= or as "path::name". Its arrays are {there or "(none)"}.'
+    )
+
+
+def _mark(array: Any) -> str:
+    """Return a digest of how the array is stored."""
+    stored = {k: v for k, v in array.metadata.to_dict().items() if k != "attributes"}
+    text = json.dumps(stored, default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=32)
+def _opened(store: str, path: str, mark: str) -> Any:
+    """Open an array once per process; a store written anew has another mark."""
+    array = _open_node(store, path)
+    if _mark(array) != mark:
+        raise ValueError(
+            f"The Zarr store {store!r} has been written anew with another layout since it was "
+            "checked; start again with the new store."
+        )
+    return array

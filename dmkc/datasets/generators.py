@@ -1,0 +1,198 @@
+"""Generated data sets of any number of rows, the same whatever the chunks.
+
+Rows are made in fixed segments, each from its own random stream, so that any worker can make any
+rows, and a larger set begins with the rows of a smaller one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from numpy.typing import DTypeLike
+
+from .recipes import Array, Blobs, Moons, Recipe, Ringnorm, Rings, Waveform, stream
+
+SEGMENT = 4096
+LAZY_ABOVE = 1_000_000
+DEFAULT_CHUNK = 16 * SEGMENT
+
+RECIPES: dict[str, type[Any]] = {
+    "ringnorm": Ringnorm,
+    "waveform": Waveform,
+    "blobs": Blobs,
+    "rings": Rings,
+    "moons": Moons,
+}
+
+
+def rows(
+    name: str,
+    start: int,
+    stop: int,
+    *,
+    seed: int = 0,
+    dtype: DTypeLike = np.float32,
+    **parameters: Any,
+) -> tuple[Array, Array]:
+    """Features and classes of the rows [start, stop) of a generated data set."""
+    if not 0 <= start <= stop:
+        raise ValueError(f"The rows [{start}, {stop}) do not exist; use 0 <= start <= stop.")
+    recipe = _recipe(name, parameters)
+    return _features(recipe, seed, start, stop, dtype), _labels(recipe, seed, start, stop)
+
+
+def make_ringnorm(
+    n: int, d: int = 20, *, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """Breiman's ringnorm: class 0 is N(0, 4 I), class 1 is N(a 1, I) with a = 2 / sqrt(d)."""
+    return _make(n, Ringnorm(d), seed, chunks, dtype)
+
+
+def make_waveform(
+    n: int,
+    *,
+    noise: int = 0,
+    classes: tuple[int, ...] = (0, 1, 2),
+    seed: int = 0,
+    chunks: Any = None,
+    dtype: DTypeLike = np.float32,
+) -> tuple[Any, Any]:
+    """Breiman's waveforms in 21 columns, and `noise` more of pure noise (19 in the classic set).
+
+    `classes` chooses the classes, for example (1, 2) for a problem of two.
+    """
+    return _make(n, Waveform(noise, classes), seed, chunks, dtype)
+
+
+def make_blobs(
+    n: int,
+    d: int = 2,
+    centers: Any = 3,
+    *,
+    spread: float = 1.0,
+    box: float = 10.0,
+    layout: int = 0,
+    seed: int = 0,
+    chunks: Any = None,
+    dtype: DTypeLike = np.float32,
+) -> tuple[Any, Any]:
+    """Spherical normal clusters; `layout` fixes the centres, so other seeds give more rows."""
+    return _make(n, Blobs(d, centers, spread, box, layout), seed, chunks, dtype)
+
+
+def make_rings(
+    n: int,
+    d: int = 2,
+    *,
+    noise: float = 0.1,
+    factor: float = 0.5,
+    layout: int = 0,
+    seed: int = 0,
+    chunks: Any = None,
+    dtype: DTypeLike = np.float32,
+) -> tuple[Any, Any]:
+    """Two concentric rings in a random plane of d dimensions (fixed by `layout`), plus noise."""
+    return _make(n, Rings(d, noise, layout, factor), seed, chunks, dtype)
+
+
+def make_moons(
+    n: int,
+    d: int = 2,
+    *,
+    noise: float = 0.1,
+    layout: int = 0,
+    seed: int = 0,
+    chunks: Any = None,
+    dtype: DTypeLike = np.float32,
+) -> tuple[Any, Any]:
+    """Two half moons in a random plane of d dimensions (fixed by `layout`), plus noise."""
+    return _make(n, Moons(d, noise, layout), seed, chunks, dtype)
+
+
+def _recipe(name: str, parameters: dict[str, Any]) -> Recipe:
+    if name not in RECIPES:
+        raise ValueError(f"There is no generator {name!r}; choose one of {', '.join(RECIPES)}.")
+    recipe = RECIPES[name]
+    unknown = sorted(set(parameters) - set(recipe.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(recipe.__dataclass_fields__)
+        raise ValueError(f"{name} has no parameter {', '.join(unknown)}; it takes {known}.")
+    return recipe(**parameters)
+
+
+def _segments(start: int, stop: int) -> list[tuple[int, slice]]:
+    """The segments that the rows [start, stop) overlap, and the part of each."""
+    return [
+        (segment, slice(max(start - segment * SEGMENT, 0), min(stop - segment * SEGMENT, SEGMENT)))
+        for segment in range(start // SEGMENT, -(-stop // SEGMENT))
+    ]
+
+
+def _labels(recipe: Recipe, seed: int, start: int, stop: int) -> Array:
+    out, place = np.empty(stop - start, dtype=np.int64), 0
+    for segment, part in _segments(start, stop):
+        size = part.stop - part.start
+        y = recipe.labels(stream(seed, recipe.number, segment), SEGMENT)
+        out[place : place + size] = y[part]
+        place += size
+    return out
+
+
+def _features(recipe: Recipe, seed: int, start: int, stop: int, dtype: DTypeLike) -> Array:
+    out, place = np.empty((stop - start, recipe.columns), dtype=dtype), 0
+    for segment, part in _segments(start, stop):
+        size = part.stop - part.start
+        rng = stream(seed, recipe.number, segment)
+        # Whole segments, whatever part is wanted: the rows must not depend on the chunks.
+        out[place : place + size] = recipe.features(rng, recipe.labels(rng, SEGMENT))[part]
+        place += size
+    return out
+
+
+def _make(n: int, recipe: Recipe, seed: int, chunks: Any, dtype: DTypeLike) -> tuple[Any, Any]:
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n is {n!r}; ask for a whole number of rows of at least one.")
+    stream(seed, recipe.number, 0)  # An impossible seed fails here and not on a worker.
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        raise ValueError(f"dtype is {dtype}; use a floating-point type such as float32.")
+    if chunks is None:
+        if n <= LAZY_ABOVE:
+            return _features(recipe, seed, 0, n, dtype), _labels(recipe, seed, 0, n)
+        chunks = DEFAULT_CHUNK
+    sizes = da.core.normalize_chunks((chunks, -1), shape=(n, recipe.columns), dtype=dtype)
+    token = tokenize(recipe, seed, n, sizes, dtype)
+    name = type(recipe).__name__.lower()
+    x = da.map_blocks(
+        _feature_block,
+        recipe,
+        seed,
+        chunks=sizes,
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype=dtype),
+        name=f"{name}-features-{token}",
+    )
+    y = da.map_blocks(
+        _label_block,
+        recipe,
+        seed,
+        chunks=sizes[:1],
+        dtype=np.int64,
+        meta=np.empty(0, dtype=np.int64),
+        name=f"{name}-classes-{token}",
+    )
+    return x, y
+
+
+def _feature_block(recipe: Recipe, seed: int, block_info: Any = None) -> Array:
+    info = block_info[None]
+    start, stop = info["array-location"][0]
+    return _features(recipe, seed, start, stop, info["dtype"])
+
+
+def _label_block(recipe: Recipe, seed: int, block_info: Any = None) -> Array:
+    start, stop = block_info[None]["array-location"][0]
+    return _labels(recipe, seed, start, stop)

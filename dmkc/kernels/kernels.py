@@ -1,0 +1,189 @@
+"""Kernel objects: what a user puts into a bank.
+
+A kernel says how to fill its raw columns k(x, landmarks) for a tile of rows, and gives its exact
+matrix in float64 for the landmarks themselves.  A width that is not given is resolved from the
+data before use (`resolve`), so that a resolved kernel is a plain value.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise
+
+from dmkc.kernels import loops
+
+
+@dataclass(frozen=True)
+class DataScale:
+    """What data-driven widths are derived from."""
+
+    n_columns: int
+    median_squared: float
+    """Median squared Euclidean distance between sampled rows."""
+    median_l1: float
+    """Median Manhattan distance between sampled rows."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What the kernels of a bank share for a tile of rows."""
+
+    rows: np.ndarray | None
+    """Standardised rows; None for sparse rows, which are never made dense."""
+    dots: np.ndarray
+    """Inner products with the landmarks."""
+    row_squares: np.ndarray
+    mark_squares: np.ndarray
+    marks: np.ndarray
+    """Standardised landmarks."""
+
+
+class Kernel(ABC):
+    """A positive semi-definite function of two rows."""
+
+    needs_rows = False
+
+    def resolve(self, scale: DataScale) -> Kernel:
+        """The kernel with every data-driven parameter filled in."""
+        return self
+
+    @abstractmethod
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """The exact kernel matrix in float64."""
+
+    @abstractmethod
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        """Write the raw columns of a tile into ``out[:, at:]``."""
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """x.z: clusters separated by a plane in the (scaled) columns."""
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return A @ B.T
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        out[:, at : at + tile.dots.shape[1]] = tile.dots
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(gamma x.z + coef0)^degree; gamma defaults to 1 / number of columns."""
+
+    degree: int = 2
+    gamma: float | None = None
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.degree < 1 or int(self.degree) != self.degree:
+            raise ValueError(f"Polynomial degree must be a positive integer, not {self.degree}.")
+        _positive("Polynomial", gamma=self.gamma)
+
+    def resolve(self, scale: DataScale) -> Kernel:
+        return self if self.gamma is not None else replace(self, gamma=1.0 / scale.n_columns)
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return pairwise.polynomial_kernel(A, B, self.degree, _resolved(self.gamma), self.coef0)
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        loops.polynomial(tile.dots, _resolved(self.gamma), self.coef0, int(self.degree), out, at)
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """exp(-gamma |x - z|^2), by default gamma = 1 / (width x median squared distance)."""
+
+    width: float = 1.0
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        _positive("Gaussian", width=self.width, gamma=self.gamma)
+
+    def resolve(self, scale: DataScale) -> Kernel:
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=1.0 / (self.width * scale.median_squared))
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return pairwise.rbf_kernel(A, B, _resolved(self.gamma))
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        loop = loops.gaussian32 if out.dtype == np.float32 else loops.gaussian64
+        gamma = _resolved(self.gamma)
+        loop(tile.dots, tile.row_squares, tile.mark_squares, gamma, out, at)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """exp(-gamma |x - z|_1), by default gamma = 1 / (width x median Manhattan distance)."""
+
+    width: float = 1.0
+    gamma: float | None = None
+    needs_rows = True
+
+    def __post_init__(self) -> None:
+        _positive("Laplacian", width=self.width, gamma=self.gamma)
+
+    def resolve(self, scale: DataScale) -> Kernel:
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=1.0 / (self.width * scale.median_l1))
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return pairwise.laplacian_kernel(A, B, _resolved(self.gamma))
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        marks_t = np.ascontiguousarray(tile.marks.T)
+        loops.laplacian(tile.rows, marks_t, _resolved(self.gamma), out, at)
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """x.z / (|x| |z|): the angle between rows."""
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return pairwise.cosine_similarity(A, B)
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        loops.cosine(tile.dots, tile.row_squares, tile.mark_squares, out, at)
+
+
+@dataclass(frozen=True)
+class Callable_(Kernel):
+    """Any function k(A, B) that returns the kernel matrix of two sets of (scaled) rows."""
+
+    function: Callable[[np.ndarray, np.ndarray], Any]
+    needs_rows = True
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        result = np.asarray(self.function(A, B), dtype=np.float64)
+        if result.shape != (len(A), len(B)):
+            raise ValueError(
+                f"The kernel function returned shape {result.shape} for {len(A)} x {len(B)} rows; "
+                "it must return one value per pair."
+            )
+        return result
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        assert tile.rows is not None
+        out[:, at : at + len(tile.marks)] = self.matrix(
+            tile.rows.astype(np.float64), tile.marks.astype(np.float64)
+        )
+
+
+def _resolved(gamma: float | None) -> float:
+    if gamma is None:
+        raise RuntimeError("The kernel's width has not been resolved from data yet.")
+    return float(gamma)
+
+
+def _positive(owner: str, **values: float | None) -> None:
+    for name, value in values.items():
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{owner} {name} must be a positive number, not {value!r}.")

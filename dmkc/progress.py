@@ -1,0 +1,137 @@
+"""What a fit says while it runs: one live line in a terminal or notebook, or nothing.
+
+The same numbers, one record per scan, are kept as the estimator's `history_`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """One scan of one fit."""
+
+    start: str
+    """Which start this fit began from."""
+    on: str
+    """Whether the scan went over "sample" or "all" rows."""
+    round: int
+    """Outer iteration: how often the rows have been relabeled."""
+    step: int
+    """Scan within the outer iteration."""
+    objective: float
+    """Best value found so far for the current labeling."""
+    bound: float
+    """Lower bound of that value from the master problem."""
+    gap: float
+    """Relative distance between the two."""
+    changed: float
+    """Share of the rows that the newest model would relabel."""
+    cuts: int
+    """Cuts in the master problem."""
+    scans: int
+    """Scans over these rows so far."""
+    seconds: float
+    """Time since the fit began."""
+    rows_per_second: float
+    """Rows scanned a second, counted over the last scan."""
+
+
+class Progress:
+    """Collects records and shows the newest one."""
+
+    def __init__(self, verbose: int, tol: float, stream: Any = None) -> None:
+        self.records: list[Record] = []
+        self.began = time.perf_counter()
+        self._tol = tol
+        self._show = _shower(verbose, stream or sys.stderr)
+        self._last = self.began
+
+    def say(self, text: str) -> None:
+        """A sentence about the stage the fit is in."""
+        self._show(f"dmkc: {text}", True)
+
+    def reporter(self, start: str, on: str, rows: Any) -> Callable[[Any], None]:
+        """The function a fit calls after each of its scans."""
+
+        def tell(step: Any) -> None:
+            now = time.perf_counter()
+            speed = rows.n_rows / max(now - self._last, 1e-9)
+            self._last = now
+            record = Record(
+                start,
+                on,
+                **vars(step),
+                scans=rows.n_scans,
+                seconds=now - self.began,
+                rows_per_second=speed,
+            )
+            self.records.append(record)
+            self._show(self._line(record), False)
+
+        return tell
+
+    def end(self, text: str) -> None:
+        """The last line, which stays."""
+        self._show(f"dmkc: {text}", True)
+
+    def history(self) -> list[dict[str, Any]]:
+        """All records as plain dictionaries."""
+        return [asdict(r) for r in self.records]
+
+    def _line(self, r: Record) -> str:
+        left = self._time_left(r)
+        return (
+            f"dmkc: {r.on} rows, round {r.round}, scan {r.scans}: objective {r.objective:.5g}, "
+            f"gap {r.gap:.1e}, {100 * r.changed:.2f} % relabeled, "
+            f"{r.rows_per_second:.2g} rows/s, {r.seconds:.1f} s{left}"
+        )
+
+    def _time_left(self, r: Record) -> str:
+        """A rough guess: the gap falls geometrically within a round."""
+        same = [x for x in self.records if (x.start, x.on, x.round) == (r.start, r.on, r.round)]
+        if len(same) < 3 or not 0 < r.gap < same[0].gap or r.gap <= self._tol:
+            return ""
+        rate = math.log(same[0].gap / r.gap) / (len(same) - 1)
+        each = (same[-1].seconds - same[0].seconds) / (len(same) - 1)
+        return f", about {each * math.log(r.gap / self._tol) / rate:.0f} s left in this round"
+
+
+def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
+    if not verbose:
+        return lambda text, keep: None
+    notebook = _notebook_display()
+    if notebook is not None:
+        return notebook
+    live = verbose == 1 and getattr(stream, "isatty", lambda: False)()
+    width = [0]
+
+    def show(text: str, keep: bool) -> None:
+        if live:
+            stream.write("\r" + text.ljust(width[0]) + ("\n" if keep else ""))
+            width[0] = 0 if keep else len(text)
+        elif keep or verbose > 1:
+            stream.write(text + "\n")
+        stream.flush()
+
+    return show
+
+
+def _notebook_display() -> Callable[[str, bool], None] | None:
+    """One display cell that is rewritten, when running in a Jupyter kernel."""
+    if "ipykernel" not in sys.modules:
+        return None
+    from IPython.display import display
+
+    handle = display({"text/plain": "dmkc"}, raw=True, display_id=True)
+
+    def show(text: str, keep: bool) -> None:
+        handle.update({"text/plain": text}, raw=True)
+
+    return show

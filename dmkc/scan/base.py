@@ -1,0 +1,59 @@
+"""What a scan is: a pure function of a block of rows and a few small models.
+
+A scan holds everything it needs (it travels to the workers), knows nothing of Dask, and returns
+a small statistic.  `block` gives the statistic of an aligned run of leaves; `merge` adds two
+neighbouring ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dmkc.scan.grid import Node, fold_leaves
+
+
+class Scan(ABC):
+    """One pass over all rows that ends in one small statistic."""
+
+    name: str = "scan"
+
+    @abstractmethod
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        """The statistic of these rows, which start at global row `first_row`."""
+
+    def merge(self, left: Node, right: Node) -> Node:
+        """The statistic of two neighbouring runs of rows; sums unless said otherwise."""
+        return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def leaves(rows: Any, first_row: int, leaf_rows: int) -> Iterator[tuple[Any, int]]:
+    """The leaves of a block, each with its first global row."""
+    for start in range(0, rows.shape[0], leaf_rows):
+        yield rows[start : start + leaf_rows], first_row + start
+
+
+@dataclass(frozen=True)
+class Through(Scan):
+    """A scan of rows that are first mapped leaf by leaf (features made anew on every pass)."""
+
+    make: Callable[[Any], Any]
+    scan: Scan
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.scan.name
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        return fold_leaves(
+            (
+                self.scan.block(self.make(leaf), first, leaf_rows)
+                for leaf, first in leaves(rows, first_row, leaf_rows)
+            ),
+            self.scan.merge,
+        )
+
+    def merge(self, left: Node, right: Node) -> Node:
+        return self.scan.merge(left, right)

@@ -1,0 +1,30 @@
+"""How the compiled loops are built: released GIL, fast float arithmetic, cached on disk.
+
+Compilation happens once per environment.  Numba keeps its cache beside the source; where that
+folder cannot be written (a system-wide installation) it falls back to the user's cache folder by
+itself, and `NUMBA_CACHE_DIR` overrides both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(func: Function) -> Function:
+    """Compile for speed; sums may be reordered within a leaf, the same way every time."""
+    return cast(Function, numba.njit(nogil=True, fastmath=True, cache=True)(func))
+
+
+def compiled_exact(func: Function) -> Function:
+    """Compile keeping IEEE rules, for code that looks for NaN and infinity."""
+    return cast(Function, numba.njit(nogil=True, fastmath=False, cache=True)(func))
+
+
+def inlined(func: Function) -> Function:
+    """A small function pasted into the compiled loops that call it."""
+    return cast(Function, numba.njit(inline="always", fastmath=True)(func))

@@ -1,0 +1,173 @@
+"""The scan of margin clustering: the cuts of a batch of models.
+
+A *label model* fixes every row's side z = sign(x.w + b); a *cut model* f has the mask
+c = [z f < 1] of the rows inside its margin.  The scan returns, for each cut model, the sums over
+masked rows that the master needs, and a few scalars.  It works on raw feature columns: whitening
+and centring are the coordinator's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dmkc.scan import fused
+from dmkc.scan.base import Scan, leaves
+from dmkc.scan.grid import Node, fold_leaves
+
+FUSED_MODELS = 4
+"""Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A score x.w + b on raw feature columns."""
+
+    w: np.ndarray
+    b: float
+
+
+@dataclass(frozen=True)
+class CutRequest:
+    """Cuts asked for at several models under one labeling."""
+
+    label: Affine
+    models: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class CutSums:
+    """What a scan found at one model."""
+
+    row_sum: np.ndarray
+    """Sum of side x row over masked rows."""
+    masked: float
+    """Weight of the masked rows."""
+    signed: float
+    """Sum of the sides of masked rows."""
+    hinge: float
+    """Sum of the margin violations under the given labeling."""
+    own_hinge: float
+    """The same under the model's own labeling."""
+    changed: float
+    """Weight of the rows whose own side differs from the given one."""
+    positive: float
+    """Weight of the rows on the positive side."""
+    score: float
+    """Sum of the scores."""
+    total: float
+    """Weight of all rows."""
+    mark: int
+    """A hash of the model's own labeling."""
+
+
+@dataclass(frozen=True)
+class CutScan(Scan):
+    """Cuts of a batch of models over several labelings."""
+
+    label_w: np.ndarray
+    label_b: np.ndarray
+    model_w: np.ndarray
+    model_b: np.ndarray
+    owner: np.ndarray
+    """Which labeling each model belongs to."""
+    name = "cuts"
+
+    @classmethod
+    def of(cls, requests: Sequence[CutRequest], dtype: np.dtype) -> CutScan:
+        """One scan for all requests; equal labelings are formed once."""
+        owner = [k for k, r in enumerate(requests) for _ in r.models]
+        models = [m for r in requests for m in r.models]
+        return cls(
+            np.array([r.label.w for r in requests], dtype),
+            np.array([r.label.b for r in requests], dtype),
+            np.array([m.w for m in models], dtype),
+            np.array([m.b for m in models], dtype),
+            np.array(owner, np.int64),
+        )
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        columns, weight = rows if isinstance(rows, tuple) else (rows, np.empty(0, rows.dtype))
+        if len(self.owner) <= FUSED_MODELS:
+            return self._fused(columns, weight, first_row, leaf_rows)
+        parts = []
+        for leaf, first in leaves(columns, first_row, leaf_rows):
+            at = first - first_row
+            parts.append(self._product(leaf, weight[at : at + len(leaf)], first))
+        return fold_leaves(parts, self.merge)
+
+    def _fused(self, columns: np.ndarray, weight: np.ndarray, first: int, leaf_rows: int) -> Node:
+        n_leaves, n_models = -(-len(columns) // leaf_rows), len(self.owner)
+        sums = np.zeros((n_leaves, n_models, columns.shape[1]))
+        scalars = np.zeros((n_leaves, n_models, fused.SCALARS))
+        marks = np.zeros((n_leaves, n_models), np.uint64)
+        fused.cuts_of_leaves(
+            columns,
+            weight,
+            self.label_w,
+            self.label_b,
+            self.model_w,
+            self.model_b,
+            self.owner,
+            first,
+            leaf_rows,
+            sums,
+            scalars,
+            marks,
+        )
+        return _fold_stack(sums), _fold_stack(scalars), _fold_stack(marks)
+
+    def _product(self, leaf: np.ndarray, weight: np.ndarray, first: int) -> Node:
+        n_labels, n_models = len(self.label_b), len(self.owner)
+        all_w = np.concatenate([self.label_w, self.model_w])
+        all_b = np.concatenate([self.label_b, self.model_b])
+        sums = np.zeros((n_models, leaf.shape[1]))
+        scalars = np.zeros((n_models, fused.SCALARS))
+        marks = np.zeros(n_models, np.uint64)
+        mask = np.empty((min(TILE_ROWS, len(leaf)), n_models), leaf.dtype)
+        for start in range(0, len(leaf), TILE_ROWS):
+            tile = leaf[start : start + TILE_ROWS]
+            scores = tile @ all_w.T
+            scores += all_b
+            part = mask[: len(tile)]
+            fused.masks_of_scores(
+                scores,
+                weight[start : start + TILE_ROWS],
+                n_labels,
+                self.owner,
+                first + start,
+                part,
+                scalars,
+                marks,
+            )
+            sums += part.T @ tile
+        return sums, scalars, marks
+
+    def unpack(self, node: Node, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
+        """The answers, request by request."""
+        sums, scalars, marks = node
+        every = iter(range(len(marks)))
+        return [
+            [
+                CutSums(sums[p], *scalars[p].tolist(), mark=int(marks[p]))
+                for _, p in zip(request.models, every, strict=False)
+            ]
+            for request in requests
+        ]
+
+
+TILE_ROWS = 512
+
+
+def _fold_stack(stack: np.ndarray) -> np.ndarray:
+    """The tree sum over the first axis."""
+    while len(stack) > 1:
+        paired = len(stack) // 2 * 2
+        tail = stack[paired:]
+        stack = stack[0:paired:2] + stack[1:paired:2]
+        if len(tail):
+            stack = np.concatenate([stack, tail])
+    return stack[0]

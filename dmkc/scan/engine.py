@@ -1,0 +1,157 @@
+"""Where scans run: in this process's threads, or on the workers of a Dask cluster.
+
+Both engines do the same three things: `hold` maps blocks once and keeps the results where they
+were made, `scan` runs one scan over blocks and returns the merged statistic, `stream` maps
+blocks without keeping anything.  Neither knows what a scan computes.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import dask
+import dask.base
+import dask.threaded
+import psutil
+from dask.delayed import delayed
+
+from dmkc.data import Lazy, Read
+from dmkc.scan.base import Scan
+from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
+from dmkc.scan.limits import one_blas_thread
+
+Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
+Make = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A block whose value is in this process's memory."""
+
+    value: Any
+    start: int
+    stop: int
+
+
+def load(block: Block) -> Any:
+    """The rows of a block that can be had without a scheduler."""
+    return block.value if isinstance(block, Held) else block.load()
+
+
+def run_block(scan: Scan, value: Any, start: int, grid: Grid) -> Piece:
+    """One task's work: the tree node of one block."""
+    with one_blas_thread():
+        node = scan.block(value, start, grid.leaf_rows)
+    return grid.level, start // grid.block_rows, node
+
+
+def only_node(pieces: Sequence[Piece], grid: Grid, scan: Scan) -> Node:
+    """The statistic of all rows from what the tasks returned."""
+    done = fold_pieces(pieces, grid.n_leaves, scan.merge)
+    if len(done) != 1:
+        raise RuntimeError(f"The scan {scan.name!r} came back with {len(done)} parts, not one.")
+    return done[0][2]
+
+
+class Engine(ABC):
+    """Runs scans over blocks of rows."""
+
+    threads: int
+    """Tasks that can run at once."""
+    memory: int
+    """Bytes that held blocks may take in all."""
+    description: str
+    """Where scans run, in words."""
+
+    @abstractmethod
+    def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
+        """Blocks with the values `make(rows)`, kept in memory where they were made."""
+
+    @abstractmethod
+    def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
+        """The statistic of all blocks."""
+
+
+class ThreadEngine(Engine):
+    """Scans in this process with Dask's threaded (or synchronous) scheduler; no cluster."""
+
+    def __init__(self) -> None:
+        get = dask.base.get_scheduler() or dask.threaded.get
+        if "multiprocessing" in getattr(get, "__module__", ""):
+            raise ValueError(
+                "Dask's multiprocessing scheduler would copy all rows on every scan; "
+                "use a LocalCluster, or leave the scheduler unset for threads."
+            )
+        self._get = get
+        synchronous = get is dask.get
+        workers = 1 if synchronous else (dask.config.get("num_workers", None) or _cpus())
+        self.threads = int(workers)
+        self.memory = int(0.5 * psutil.virtual_memory().available)
+        self.description = f"this process, {self.threads} thread(s)"
+
+    def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
+        values = self._map(_make_value, blocks, name, make)
+        return [Held(v, b.start, b.stop) for v, b in zip(values, blocks, strict=True)]
+
+    def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
+        pieces = self._map(_scan_value, blocks, scan.name, scan, grid)
+        return only_node(pieces, grid, scan)
+
+    def _map(self, func: Callable, blocks: Sequence[Block], name: str, *args: Any) -> list[Any]:
+        if any(isinstance(b, Lazy) for b in blocks):
+            tasks = [
+                delayed(func, pure=False)(
+                    b.delayed if isinstance(b, Lazy) else load(b), b.start, *args
+                )
+                for b in blocks
+            ]
+            return list(dask.compute(*tasks, scheduler=self._get, num_workers=self.threads))
+        keys = [(name, b.start) for b in blocks]
+        # a bare call hides its arguments from Dask, which would look for tasks among them
+        graph = {
+            key: (partial(_on_block, func, block, args),)
+            for key, block in zip(keys, blocks, strict=True)
+        }
+        return list(self._get(graph, keys, num_workers=self.threads))
+
+
+def _on_block(func: Callable, block: Block, args: tuple) -> Any:
+    return func(load(block), block.start, *args)
+
+
+def _make_value(rows: Any, start: int, make: Make) -> Any:
+    with one_blas_thread():
+        return make(rows)
+
+
+def _scan_value(rows: Any, start: int, scan: Scan, grid: Grid) -> Piece:
+    return run_block(scan, rows, start, grid)
+
+
+def _cpus() -> int:
+    """Processors this process may use, which a batch queue sets below the machine's number."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def open_engine(client: Any = None) -> Engine:
+    """The engine for `client`, for the current Dask client, or for threads when there is none."""
+    from distributed import Client
+
+    from dmkc.scan.cluster import ClusterEngine
+
+    if client is None:
+        try:
+            client = Client.current()
+        except ValueError:
+            return ThreadEngine()
+    if not isinstance(client, Client):
+        raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+    return ClusterEngine(client)
+
+
+__all__ = ["Engine", "Held", "Read", "ThreadEngine", "load", "open_engine", "run_block"]

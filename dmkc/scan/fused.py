@@ -1,0 +1,121 @@
+"""The inner loops of a margin scan, compiled: each feature row is read once.
+
+While a row is in cache its scores are formed, the mask is decided and the row is added to the
+sums of the cut.  Partial sums of a few rows are kept in the feature precision and added up in
+float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmkc.scan.compiled import compiled, inlined
+
+MASKED, SIGNED, HINGE, OWN_HINGE, CHANGED, POSITIVE, SCORE, TOTAL = range(8)
+SCALARS = 8
+ROWS_PER_PARTIAL = 64
+
+
+@inlined
+def row_hash(row):  # pragma: no cover - compiled
+    """64 well-mixed bits of a global row number."""
+    x = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(31)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    return x ^ (x >> np.uint64(29))
+
+
+@compiled
+def cuts_of_leaves(
+    columns,
+    weight,
+    label_w,
+    label_b,
+    model_w,
+    model_b,
+    owner,
+    first_row,
+    leaf_rows,
+    sums,
+    scalars,
+    marks,
+):  # pragma: no cover - compiled
+    """Cuts of a few models, one leaf after the other, into sums[leaf, model], scalars, marks."""
+    n, d = columns.shape
+    n_labels, n_models = label_w.shape[0], model_w.shape[0]
+    kind = columns.dtype.type
+    zero, one = kind(0), kind(1)
+    weighted = weight.shape[0] > 0
+    partial = np.zeros((n_models, d), columns.dtype)
+    side = np.empty(n_labels, columns.dtype)
+    for leaf in range(sums.shape[0]):
+        stop = min(n, (leaf + 1) * leaf_rows)
+        for tile in range(leaf * leaf_rows, stop, ROWS_PER_PARTIAL):
+            partial[:] = zero
+            for i in range(tile, min(stop, tile + ROWS_PER_PARTIAL)):
+                row = columns[i]
+                w = kind(weight[i]) if weighted else one
+                for s in range(n_labels):
+                    score = label_b[s]
+                    for j in range(d):
+                        score += row[j] * label_w[s, j]
+                    side[s] = one if score >= zero else -one
+                for p in range(n_models):
+                    score = model_b[p]
+                    for j in range(d):
+                        score += row[j] * model_w[p, j]
+                    z = side[owner[p]]
+                    own = one if score >= zero else -one
+                    out = scalars[leaf, p]
+                    out[OWN_HINGE] += w * max(one - own * score, zero)
+                    out[SCORE] += w * score
+                    out[TOTAL] += w
+                    if score >= zero:
+                        out[POSITIVE] += w
+                        marks[leaf, p] += row_hash(first_row + i)
+                    if own != z:
+                        out[CHANGED] += w
+                    short = one - z * score
+                    if short > zero:
+                        out[MASKED] += w
+                        out[SIGNED] += w * z
+                        out[HINGE] += w * short
+                        step = w * z
+                        for j in range(d):
+                            partial[p, j] += step * row[j]
+            for p in range(n_models):
+                for j in range(d):
+                    sums[leaf, p, j] += partial[p, j]
+
+
+@compiled
+def masks_of_scores(
+    scores, weight, n_labels, owner, first_row, signed_mask, scalars, marks
+):  # pragma: no cover - compiled
+    """For many models: turn scores (labels first) into signed masks and the scalars of a leaf."""
+    n = scores.shape[0]
+    kind = scores.dtype.type
+    zero, one = kind(0), kind(1)
+    weighted = weight.shape[0] > 0
+    for i in range(n):
+        w = kind(weight[i]) if weighted else one
+        for p in range(owner.shape[0]):
+            score = scores[i, n_labels + p]
+            z = one if scores[i, owner[p]] >= zero else -one
+            own = one if score >= zero else -one
+            out = scalars[p]
+            out[OWN_HINGE] += w * max(one - own * score, zero)
+            out[SCORE] += w * score
+            out[TOTAL] += w
+            if score >= zero:
+                out[POSITIVE] += w
+                marks[p] += row_hash(first_row + i)
+            if own != z:
+                out[CHANGED] += w
+            short = one - z * score
+            signed_mask[i, p] = zero
+            if short > zero:
+                out[MASKED] += w
+                out[SIGNED] += w * z
+                out[HINGE] += w * short
+                signed_mask[i, p] = w * z
