@@ -108,7 +108,7 @@ def apply(
     blocks = rows.blocks(grid.block_rows)
     if rows.container.lazy:
         return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out), name=name)
-    values = [held.value for held in engine.hold(pipeline, blocks, "predict")]
+    values = engine.collect(pipeline, blocks, "predict")
     return rows.container.wrap(np.concatenate(values), name=name)
 
 

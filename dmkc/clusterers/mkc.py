@@ -174,8 +174,9 @@ class MultipleKernelClustering(KernelClusterer):
                 f"{prepared.features.offsets[-1]} features of {len(settings.kernels)} kernels, "
                 f"{prepared.mode}, on {engine.description}"
             )
-            self._learn(prepared, margin, seed, progress)
-        self.labels_ = self._labels(prepared)
+            scans = self._learn(prepared, margin, seed, progress)
+            self.labels_ = self._labels(prepared)
+        self.n_scans_ = 1 + prepared.everywhere.n_scans + (scans if prepared.sample_is_all else 0)
         self.history_ = progress.history()
         progress.end(
             f"{self.n_iter_} relabelings, {self.n_scans_} scans of all rows, objective "
@@ -202,12 +203,13 @@ class MultipleKernelClustering(KernelClusterer):
 
     def _learn(
         self, prepared: Prepared, settings: MarginSettings, seed: int, progress: Progress
-    ) -> None:
+    ) -> int:
+        """Learn the model; returns the number of scans of the sample."""
         features = prepared.features
         self.kernels_ = list(features.kernels)
         if self.n_clusters == 1:
             self._one_cluster(prepared)
-            return
+            return 0
         starts = two_sided_starts(prepared, self.init, self.n_init, seed)
         sample, readers = prepared.sample.with_labelings([side for _, side in starts])
         mean = features.slope(sample.column_mean(), 1.0)
@@ -248,7 +250,7 @@ class MultipleKernelClustering(KernelClusterer):
             )
         best = _lowest(fits)
         self._keep(fits[best], names[best], prepared, settings)
-        self.n_scans_ = prepared.everywhere.n_scans + 1 if rows is not sample else sample.n_scans
+        return sample.n_scans
 
     def _keep(
         self, fit: MarginFit, name: str, prepared: Prepared, settings: MarginSettings
@@ -279,11 +281,14 @@ class MultipleKernelClustering(KernelClusterer):
         self.model_ = KernelModel(features, np.zeros((0, size)), np.zeros(0), weights)
         self.kernel_weights_ = weights
         self.objective_, self.C_, self.start_ = 0.0, 0.0, "none"
-        self.n_iter_, self.n_scans_ = 1, prepared.everywhere.n_scans
+        self.n_iter_ = 1
 
     def _labels(self, prepared: Prepared) -> Any:
         pipeline = self.model_.label_pipeline()
-        return labelling.apply(prepared.rows, pipeline, np.dtype(np.int32), None)
+        if prepared.rows.container.lazy:
+            return labelling.apply(prepared.rows, pipeline, np.dtype(np.int32), None)
+        labels = prepared.everywhere.collect(pipeline.answer, "labels")
+        return prepared.rows.container.wrap(labels)
 
 
 def calibrated_c(prepared: Prepared, start: Affine, norm: float, sample: Any) -> float:

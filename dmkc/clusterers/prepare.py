@@ -81,7 +81,9 @@ def prepare(rows: Rows, engine: Engine, settings: FeatureSettings, min_rows: int
     mode = choose_mode(settings.mode, n * width * dtype.itemsize, engine)
 
     blocks: list[Block] = list(rows.blocks(grid.block_rows))
-    if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
+    if rows.in_memory:
+        blocks = engine.bring(blocks)
+    elif mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
         blocks = engine.hold(_as_is, blocks, "rows")
     size = max(min(settings.sample_rows, SAMPLE_BYTES // (8 * d)), 64)
     positions = sample_positions(n, size, settings.seed)

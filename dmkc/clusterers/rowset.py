@@ -29,6 +29,10 @@ class RowSet(ABC):
     def run(self, scan: Scan) -> Node:
         """The statistic of all rows."""
 
+    @abstractmethod
+    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+        """The values of a function of the columns for every row, in this process."""
+
     def cuts(self, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
         """The cuts that several fits ask for, in one scan."""
         scan = CutScan.of([_widened(r, self.width) for r in requests], self.dtype)
@@ -40,6 +44,17 @@ class RowSet(ABC):
         nothing = Affine(np.zeros(self.width), 0.0)
         ((sums,),) = self.cuts([CutRequest(everyone, (nothing,))])
         return sums.row_sum / sums.total
+
+
+@dataclass(frozen=True)
+class After:
+    """One function after another, as one task."""
+
+    first: Callable[[Any], Any]
+    then: Callable[[Any], Any]
+
+    def __call__(self, rows: Any) -> Any:
+        return self.then(self.first(rows))
 
 
 @dataclass
@@ -63,6 +78,11 @@ class SpreadRows(RowSet):
         self.n_scans += 1
         whole = scan if self.make is None else Through(self.make, scan)
         return self.engine.scan(whole, self.blocks, self.grid)
+
+    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+        self.n_scans += 1
+        whole = func if self.make is None else After(self.make, func)
+        return np.concatenate(self.engine.collect(whole, self.blocks, name))
 
 
 @dataclass
@@ -94,6 +114,10 @@ class SampleRows(RowSet):
         self.n_scans += 1
         with one_blas_thread():
             return scan.block(self.columns, 0, self.leaf_rows)
+
+    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+        self.n_scans += 1
+        return func(self.columns)
 
     def with_labelings(self, sides: Sequence[np.ndarray]) -> tuple[SampleRows, list[Affine]]:
         """The same rows with these labelings (+1 or -1 a row) and the models that read them."""

@@ -1,31 +1,40 @@
 """Scans on the workers of a Dask cluster.
 
-Every block has a home: it is spread over the workers once and each scan sends one task to every
-worker thread, which walks over the blocks that live there.  A scan is therefore as many tasks as
-there are threads, whatever the number of blocks.  Placement is soft: when a worker is gone its
-blocks are made again elsewhere from where they came.
+Every held block has a home: blocks are spread over the workers once, in contiguous runs, and each
+scan sends one task to every worker thread, which walks over the blocks that live there.  A scan is
+therefore as many tasks as there are threads, whatever the number of blocks.  Placement is soft: a
+block remembers how it was made, and when its worker is gone it is made again on another one.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Future
+from dask.delayed import delayed
+from distributed import Client, Future, KilledWorker, wait
 
-from dmkc.data import Lazy
+from dmkc.data import Lazy, Read
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Block, Engine, Held, Make, load, only_node, run_block
+from dmkc.scan.engine import Block, Engine, Make, load, only_node, run_block
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
 from dmkc.scan.limits import one_blas_thread
 
+log = logging.getLogger("dmkc")
+
 FAN_IN = 32
+ATTEMPTS = 5
+REFRESH_SECONDS = 5.0
 _numbers = itertools.count()
+_LOST = (CancelledError, KilledWorker, OSError)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Placed:
     """A block whose value lives on a worker."""
 
@@ -33,6 +42,10 @@ class Placed:
     start: int
     stop: int
     home: str
+    make: Make | None
+    """Makes the value from `source`; None when `source` was sent as it is."""
+    source: Block
+    """Where the value came from, so that it can be made again."""
 
 
 class ClusterEngine(Engine):
@@ -40,106 +53,179 @@ class ClusterEngine(Engine):
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._known: dict[str, int] = {}
+        self._asked = -REFRESH_SECONDS
         workers = self._workers()
-        self.threads = sum(threads for _, threads in workers)
-        limits = [w["memory_limit"] for w in self._info().values() if w["memory_limit"]]
-        self.memory = int(0.5 * sum(limits))
+        self.threads = sum(workers.values())
+        info = client.scheduler_info(n_workers=-1)["workers"]
+        self.memory = int(0.5 * sum(w["memory_limit"] or 0 for w in info.values()))
         self.description = f"{len(workers)} Dask worker(s), {self.threads} thread(s)"
 
-    def _info(self) -> dict[str, Any]:
-        return self.client.scheduler_info(n_workers=-1)["workers"]
+    def _workers(self, fresh: bool = False) -> dict[str, int]:
+        """Threads of every worker, asked for now and then: it costs a round trip."""
+        if fresh or time.monotonic() - self._asked > REFRESH_SECONDS:
+            self._asked = time.monotonic()
+            info = self.client.scheduler_info(n_workers=-1)["workers"]
+            if not info:
+                log.info("Waiting for Dask workers.")
+                self.client.wait_for_workers(1, timeout=300)
+                info = self.client.scheduler_info(n_workers=-1)["workers"]
+            self._known = {address: w["nthreads"] for address, w in sorted(info.items())}
+        return self._known
 
-    def _workers(self) -> list[tuple[str, int]]:
-        """Addresses and threads of the workers, waiting for the first one if there is none."""
-        if not self._info():
-            self.client.wait_for_workers(1, timeout=300)
-        return sorted((address, w["nthreads"]) for address, w in self._info().items())
+    def bring(self, blocks: Sequence[Block]) -> list[Block]:
+        """Rows in this process's memory are sent to the workers once."""
+        return self._place(None, blocks, "rows")
 
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
-        number = next(_numbers)
-        placed = []
-        for home, run in self._spread(blocks):
-            for block in run:
-                future = self.client.submit(
-                    _make_value,
-                    self._value(block),
-                    make,
-                    key=f"{name}-{number}-{block.start}",
-                    workers=[home],
-                    allow_other_workers=True,
-                )
-                placed.append(Placed(future, block.start, block.stop, home))
-        return placed
+        return self._place(make, blocks, name)
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
+        for attempt in itertools.count(1):
+            try:
+                parts = self._scan_once(scan, blocks, grid)
+                return only_node([piece for part in parts for piece in part], grid, scan)
+            except _LOST as error:
+                if attempt == ATTEMPTS:
+                    raise
+                log.warning("A scan was lost with a worker (%s); running it again.", error)
+                self._recover(blocks)
+        raise AssertionError
+
+    def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
+        for attempt in itertools.count(1):
+            try:
+                placed = self._place(func, blocks, name)
+                return self.client.gather([p.future for p in placed])
+            except _LOST as error:
+                if attempt == ATTEMPTS:
+                    raise
+                log.warning("Results were lost with a worker (%s); making them again.", error)
+                self._recover(blocks)
+        raise AssertionError
+
+    def _scan_once(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
         number = next(_numbers)
-        futures = []
-        for part, (home, run) in enumerate(self._groups(blocks)):
-            futures.append(
-                self.client.submit(
+        if any(isinstance(b, Lazy) for b in blocks):
+            futures = self._scan_lazy(scan, blocks, grid, number)
+        else:
+            futures = [
+                self._submit(
                     _scan_run,
+                    home,
+                    f"{scan.name}-{number}-{part}",
                     scan,
                     [self._value(b) for b in run],
                     [b.start for b in run],
                     grid,
-                    key=f"{scan.name}-{number}-{part}",
-                    workers=[home] if home else None,
-                    allow_other_workers=bool(home),
                 )
-            )
+                for part, (home, run) in enumerate(self._groups(blocks))
+            ]
         depth = 0
         while len(futures) > FAN_IN:
             depth += 1
+            names = (f"{scan.name}-sum-{number}-{depth}-{i}" for i in itertools.count())
             futures = [
-                self.client.submit(
-                    _fold_run,
-                    scan,
-                    futures[i : i + FAN_IN],
-                    grid,
-                    key=f"{scan.name}-sum-{number}-{depth}-{i}",
-                )
+                self._submit(_fold_run, "", next(names), scan, futures[i : i + FAN_IN], grid)
                 for i in range(0, len(futures), FAN_IN)
             ]
-        parts = self.client.gather(futures)
-        return only_node([piece for part in parts for piece in part], grid, scan)
+        return self.client.gather(futures)
+
+    def _scan_lazy(
+        self, scan: Scan, blocks: Sequence[Block], grid: Grid, number: int
+    ) -> list[Future]:
+        """One graph for all blocks, so that each block's rows are freed once they are scanned."""
+        task = delayed(_scan_run, pure=False)
+        return self.client.compute(
+            [
+                task(
+                    scan,
+                    [b.delayed if isinstance(b, Lazy) else self._value(b)],
+                    [b.start],
+                    grid,
+                    dask_key_name=f"{scan.name}-{number}-{b.start}",
+                )
+                for b in blocks
+            ]
+        )
+
+    def _place(self, make: Make | None, blocks: Sequence[Block], name: str) -> list[Placed]:
+        number = next(_numbers)
+        computed = self._compute([b for b in blocks if isinstance(b, Lazy)])
+        placed = []
+        for home, run in self._spread(blocks):
+            for block in run:
+                if make is None and isinstance(block, Read):
+                    future = self.client.scatter(block.load(), workers=[home], hash=False)
+                else:
+                    value = computed.get(block.start) or self._value(block)
+                    key = f"{name}-{number}-{block.start}"
+                    future = self._submit(_make_value, home, key, value, make)
+                placed.append(Placed(future, block.start, block.stop, home, make, block))
+        wait([p.future for p in placed])
+        return placed
+
+    def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
+        """Futures of lazy blocks, from one graph."""
+        if not blocks:
+            return {}
+        futures = self.client.compute([b.delayed for b in blocks])
+        return {b.start: f for b, f in zip(blocks, futures, strict=True)}
+
+    def _recover(self, blocks: Sequence[Block]) -> None:
+        """Make blocks again that were lost with their worker."""
+        time.sleep(0.5)
+        homes = self._workers(fresh=True)
+        for block in blocks:
+            if not isinstance(block, Placed) or block.future.status == "finished":
+                continue
+            if isinstance(block.source, Placed):
+                self._recover([block.source])
+            (again,) = self._place(block.make, [block.source], "again")
+            block.future, block.home = again.future, again.home
+        log.info("Blocks were spread again over %d worker(s).", len(homes))
+
+    def _submit(self, func: Callable, home: str, key: str, *args: Any) -> Future:
+        if not home:
+            return self.client.submit(func, *args, key=key)
+        return self.client.submit(func, *args, key=key, workers=[home], allow_other_workers=True)
 
     def _value(self, block: Block) -> Any:
         """What a task takes for a block: a future, or something that loads itself there."""
-        if isinstance(block, Placed):
-            return block.future
-        if isinstance(block, Lazy):
-            return self.client.compute(block.delayed)
-        return block
+        return block.future if isinstance(block, Placed) else block
 
     def _spread(self, blocks: Sequence[Block]) -> list[tuple[str, list[Block]]]:
-        """Contiguous runs of blocks for the workers, in proportion to their threads."""
-        slots = [address for address, threads in self._workers() for _ in range(threads)]
+        """Runs of blocks for the workers: where they are, or in proportion to the threads."""
+        workers = self._workers()
+        if all(isinstance(b, Placed) and b.home in workers for b in blocks):
+            runs = itertools.groupby(blocks, key=lambda b: b.home)
+            return [(home, list(run)) for home, run in runs]
+        slots = [address for address, threads in workers.items() for _ in range(threads)]
         n = len(blocks)
         edges = [round(s * n / len(slots)) for s in range(len(slots) + 1)]
-        return [(slots[s], list(blocks[edges[s] : edges[s + 1]])) for s in range(len(slots))]
+        runs_of = zip(slots, itertools.pairwise(edges), strict=True)
+        return [(slot, list(blocks[a:b])) for slot, (a, b) in runs_of if b > a]
 
     def _groups(self, blocks: Sequence[Block]) -> list[tuple[str, list[Block]]]:
-        """The runs of blocks that one task each walks over."""
-        if not all(isinstance(b, Placed) for b in blocks):
-            return [(home, run) for home, run in self._pieces(blocks) if run]
-        threads = dict(self._workers())
+        """The runs of blocks that one task each walks over: one for every thread.
+
+        Blocks that are read in the task go one at a time, which keeps workers evenly busy.
+        """
+        threads = self._workers()
         groups = []
-        for home, members in itertools.groupby(blocks, key=lambda b: b.home):
-            run = list(members)
-            parts = max(1, min(threads.get(home, 1), len(run)))
+        for home, run in self._spread(blocks):
+            read = not isinstance(run[0], Placed)
+            parts = len(run) if read else max(1, min(threads.get(home, 1), len(run)))
             for i in range(parts):
                 piece = run[i * len(run) // parts : (i + 1) * len(run) // parts]
-                groups.append((home if home in threads else "", piece))
+                groups.append((home, piece))
         return groups
 
-    def _pieces(self, blocks: Sequence[Block]) -> list[tuple[str, list[Block]]]:
-        """Blocks that are read or computed in the task go one at a time: memory stays small."""
-        return [(home, [block]) for home, run in self._spread(blocks) for block in run]
 
-
-def _make_value(rows: Any, make: Make) -> Any:
+def _make_value(rows: Any, make: Make | None) -> Any:
     with one_blas_thread():
-        return make(_rows(rows))
+        values = _rows(rows)
+        return values if make is None else make(values)
 
 
 def _scan_run(scan: Scan, values: list, starts: list[int], grid: Grid) -> list[Piece]:
@@ -156,4 +242,4 @@ def _fold_run(scan: Scan, parts: list[list[Piece]], grid: Grid) -> list[Piece]:
 
 
 def _rows(value: Any) -> Any:
-    return load(value) if isinstance(value, Held) or hasattr(value, "load") else value
+    return load(value) if isinstance(value, Read) else value

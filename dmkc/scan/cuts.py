@@ -152,7 +152,7 @@ class CutScan(Scan):
         every = iter(range(len(marks)))
         return [
             [
-                CutSums(sums[p], *scalars[p].tolist(), mark=int(marks[p]))
+                CutSums(sums[p], *scalars[p].tolist(), int(marks[p]))  # type: ignore[call-arg]
                 for _, p in zip(request.models, every, strict=False)
             ]
             for request in requests

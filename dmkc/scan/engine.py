@@ -1,8 +1,8 @@
 """Where scans run: in this process's threads, or on the workers of a Dask cluster.
 
 Both engines do the same three things: `hold` maps blocks once and keeps the results where they
-were made, `scan` runs one scan over blocks and returns the merged statistic, `stream` maps
-blocks without keeping anything.  Neither knows what a scan computes.
+were made, `scan` runs one scan over blocks and returns the merged statistic, `collect` maps
+blocks and brings the results here.  Neither knows what a scan computes.
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ class Engine(ABC):
     description: str
     """Where scans run, in words."""
 
+    def bring(self, blocks: Sequence[Block]) -> list[Block]:
+        """Rows in this process's memory, put where scans can use them again and again."""
+        return list(blocks)
+
     @abstractmethod
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         """Blocks with the values `make(rows)`, kept in memory where they were made."""
@@ -75,6 +79,10 @@ class Engine(ABC):
     @abstractmethod
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         """The statistic of all blocks."""
+
+    @abstractmethod
+    def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
+        """The values `func(rows)` of all blocks, in this process."""
 
 
 class ThreadEngine(Engine):
@@ -95,12 +103,15 @@ class ThreadEngine(Engine):
         self.description = f"this process, {self.threads} thread(s)"
 
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
-        values = self._map(_make_value, blocks, name, make)
+        values = self.collect(make, blocks, name)
         return [Held(v, b.start, b.stop) for v, b in zip(values, blocks, strict=True)]
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         pieces = self._map(_scan_value, blocks, scan.name, scan, grid)
         return only_node(pieces, grid, scan)
+
+    def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
+        return self._map(_make_value, blocks, name, func)
 
     def _map(self, func: Callable, blocks: Sequence[Block], name: str, *args: Any) -> list[Any]:
         if any(isinstance(b, Lazy) for b in blocks):
