@@ -48,6 +48,12 @@ class KernelClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         """Fit and return `labels_`."""
         return self.fit(X).labels_  # type: ignore[attr-defined]
 
+    def save(self, path: Any, overwrite: bool = False) -> None:
+        """Write the fitted model to a local path, for `dmkc.load`."""
+        from dmkc import modelfile
+
+        modelfile.save(self, path, overwrite)
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`."""
         check_is_fitted(self)

@@ -1,25 +1,25 @@
-"""Maximum-margin clustering of two clusters: CCCP outside, cutting planes inside.
+"""Maximum-margin clustering: CCCP outside, cutting planes inside.
 
-Zhao, Kwok and Zhang (2009), eqs 2.6-2.18.  A fit is written as a generator: it yields the cuts it
-needs and is sent what a scan found, so that many fits (starts, values of C) share every scan
-(`run_together`).  It knows models and sums only, never rows.
+Zhao, Kwok and Zhang (2009), eqs 2.6-2.18 and 4.33-4.35.  A fit is written as a generator: it
+yields the cuts it needs and is sent what a scan found, so that many fits (starts, values of C)
+share every scan (`run_together`).  It knows points and sums only, never rows.
 
 For a labeling z the convex problem is solved by cutting planes until the relative gap between the
-best model's true value and the master's lower bound is small; then z becomes the best model's own
-labeling.  The bundle is rebuilt for the new labeling from the *models* of the active cuts: the
-cut [z f < 1] at an old model f is as valid as any.
+best point's true value and the master's lower bound is small; then z becomes the best point's own
+labeling.  The bundle is rebuilt for the new labeling from the *points* of the active cuts: the cut
+at an old point is as valid as any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from dmkc.kernels.features import FeatureMap
+from dmkc.clusterers.geometry import CutValues, Geometry, Label, Point
 from dmkc.master import Cuts, MasterProblem, regulariser, solve
-from dmkc.scan.cuts import Affine, CutRequest, CutSums
 
 MAX_STEPS = 200
 INACTIVE = 1e-7
@@ -27,7 +27,7 @@ INACTIVE = 1e-7
 LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
 
-Fit = Generator[CutRequest, list[CutSums], "MarginFit"]
+Fit = Generator[Any, list[Any], "MarginFit"]
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,27 @@ class MarginSettings:
     balance: float | None
     norm: float
     tol: float
+    """Relative fall of the objective, or share of relabeled rows, at which to stop."""
+    gap: float
+    """Relative gap of a convex problem that counts as solved."""
     max_iter: int
     solver: str
 
 
 @dataclass(frozen=True)
 class MarginModel:
-    """A two-cluster model in feature space and what a scan knows of it."""
+    """A point and what a scan knows of it."""
 
-    v: np.ndarray
-    b: float
+    point: Point
     kernel_weights: np.ndarray
     objective: float
-    """True objective under the model's own labeling."""
-    positive: float
-    """Share of the rows on the positive side."""
+    """True objective under the point's own labeling."""
+    shares: np.ndarray
+    """Shares of the clusters under that labeling."""
+    changed: float
+    """Share of the rows that it relabels."""
     mark: int
-    """Hash of the model's own labeling."""
+    """Hash of its labeling."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ class MarginFit:
     """The end of a fit."""
 
     model: MarginModel
-    kept: tuple[tuple[np.ndarray, float], ...]
-    """Models (v, b) of the active cuts, to warm-start another fit."""
+    kept: tuple[Point, ...]
+    """Points of the active cuts, the model's first, to warm-start another fit."""
     n_iter: int
     converged: bool
     reason: str
@@ -84,146 +88,152 @@ class Step:
 
 @dataclass
 class _Cut:
-    v: np.ndarray
-    b: float
-    loss: float
-    sign: float
-    slope: np.ndarray
+    point: Point
+    values: CutValues
     idle: int = 0
 
 
+@dataclass
 class _Bundle:
     """The cuts of one labeling and the master over them."""
 
-    def __init__(self, features: FeatureMap, mean: np.ndarray, settings: MarginSettings) -> None:
-        self.features, self.mean, self.settings = features, mean, settings
-        self.cuts: list[_Cut] = []
-        self.bound = 0.0
+    geometry: Geometry
+    settings: MarginSettings
+    cuts: list[_Cut] = field(default_factory=list)
+    bound: float = 0.0
 
-    def add(self, v: np.ndarray, b: float, sums: CutSums) -> None:
-        slope = self.features.slope(sums.row_sum, sums.signed) / sums.total
-        cut = _Cut(v, b, sums.masked / sums.total, sums.signed / sums.total, slope)
-        self.cuts.append(cut)
+    def add(self, point: Point, sums: Any) -> None:
+        self.cuts.append(_Cut(point, self.geometry.cut(sums)))
 
-    def solve(self) -> tuple[np.ndarray, float, np.ndarray]:
+    def solve(self) -> tuple[Point, np.ndarray]:
+        """The master's point and kernel weights; the bound rises to its value."""
+        g, s = self.geometry, self.settings
         cuts = Cuts(
-            np.array([c.loss for c in self.cuts]),
-            np.array([c.sign for c in self.cuts]),
-            np.array([c.slope for c in self.cuts]),
+            np.array([c.values.loss for c in self.cuts]),
+            np.array([c.values.sign for c in self.cuts]),
+            np.array([c.values.slope for c in self.cuts]),
         )
-        s = self.settings
-        problem = MasterProblem(cuts, self.features.offsets, self.mean, s.C, s.balance, s.norm)
+        balance = s.balance if g.has_bias else None
+        problem = MasterProblem(cuts, g.offsets, g.mean, s.C, balance, s.norm, g.has_bias)
         solution = solve(problem, s.solver)
         self.bound = max(self.bound, float(solution.value))
         for cut, multiplier in zip(self.cuts, solution.multipliers, strict=True):
             cut.idle = 0 if multiplier > INACTIVE * s.C else cut.idle + 1
-        return solution.weights, solution.bias, solution.kernel_weights
+        return (solution.weights, solution.bias), solution.kernel_weights
+
+    def active(self) -> list[Point]:
+        """Points whose cuts mattered in one of the last two masters."""
+        return [c.point for c in self.cuts if c.idle <= 1]
+
+    def value(self, point: Point, hinge: float) -> float:
+        size = regulariser(point[0], self.geometry.offsets, self.settings.norm)
+        return size + self.settings.C * hinge
+
+    def model(self, point: Point, kernel_weights: np.ndarray, sums: Any) -> MarginModel:
+        g = self.geometry
+        objective = self.value(point, g.own_hinge(sums))
+        changed = sums.changed / sums.total
+        return MarginModel(point, kernel_weights, objective, g.shares(sums), changed, sums.mark)
 
 
 def margin_fit(
-    features: FeatureMap,
-    mean: np.ndarray,
-    start: Affine,
+    geometry: Geometry,
+    label: Label,
     settings: MarginSettings,
     tell: Callable[[Step], None],
-    model: MarginModel | None = None,
-    kept: Sequence[tuple[np.ndarray, float]] = (),
+    points: Sequence[Point] = (),
+    kernel_weights: np.ndarray | None = None,
 ) -> Fit:
-    """Cluster from a labeling `start`, or on from a `model` (then `start` is its labeling)."""
-    best = model
-    kept_models = list(kept) if best is None else [(best.v, best.b), *kept]
+    """Cluster from a labeling.
+
+    With `kernel_weights` the fit goes on from a model: `points[0]` is its point and `label` its
+    own labeling.  Otherwise `points` are just where the first cuts are made.
+    """
+    best: MarginModel | None = None
+    kept = list(points) or [geometry.zero()]
     seen: set[int] = set()
-    label, fall, reason = start, 1.0, "max_iter was reached"
-    round_ = 0
+    fall, round_, reason = 1.0, 0, "max_iter was reached"
     while round_ < settings.max_iter:
         round_ += 1
-        bundle = _Bundle(features, mean, settings)
-        models = kept_models or [(np.zeros(features.offsets[-1]), 0.0)]
-        answers = yield CutRequest(label, tuple(features.to_columns(v, b) for v, b in models))
-        for (v, b), sums in zip(models, answers, strict=True):
-            bundle.add(v, b, sums)
-        if round_ == 1 and best is not None:  # its value on these rows, which may be new to it
-            best = _model(best.v, best.b, best.kernel_weights, answers[0], settings, features)
-        wanted = max(settings.tol, min(LOOSE_GAP, 0.1 * fall))
-        found, gap = yield from _inner(bundle, label, best, settings, wanted, round_, tell)
-        active = [(c.v, c.b) for c in bundle.cuts if c.idle <= 1 and c.v is not found.v]
-        kept_models = [(found.v, found.b), *active]
-        tight = gap <= settings.tol
+        bundle = _Bundle(geometry, settings)
+        answers = yield geometry.request(label, kept)
+        for point, sums in zip(kept, answers, strict=True):
+            bundle.add(point, sums)
+        if round_ == 1 and kernel_weights is not None:
+            best = bundle.model(kept[0], kernel_weights, answers[0])
+        wanted = max(settings.gap, min(LOOSE_GAP, 0.1 * fall))
+        found, value, gap = yield from _inner(bundle, label, best, wanted, round_, tell)
+        kept = [found.point, *(p for p in bundle.active() if p is not found.point)]
+        tight = gap <= settings.gap
+        if np.any(found.shares == 0) and len(found.shares) > 2 and best is not None:
+            reason = "a cluster would have become empty"
+            break
         if best is not None:
-            fall = (best.objective - found.objective) / max(best.objective, 1e-300)
-            if tight and (fall <= settings.tol or found.mark == best.mark):
-                return MarginFit(found, tuple(kept_models), round_, True, "labels settled")
+            fall = (best.objective - value) / max(best.objective, 1e-300)
+            still = found.mark == best.mark or (
+                not geometry.monotone and found.changed <= settings.tol
+            )
+            if tight and (fall <= settings.tol or still):
+                return MarginFit(found, tuple(kept), round_, True, "labels settled")
             if found.mark in seen and found.mark != best.mark:
-                return MarginFit(found, tuple(kept_models), round_, tight, "a labeling came back")
+                done = found if found.objective <= best.objective else best
+                return MarginFit(done, tuple(kept), round_, tight, "a labeling came back")
             seen.add(best.mark)
-        best, label = found, features.to_columns(found.v, found.b)
+        best, label = found, geometry.label(found.point, found.shares)
         if gap > wanted:
             reason = "the cutting plane did not close the gap"
             break
     assert best is not None
-    return MarginFit(best, tuple(kept_models), round_, False, reason)
+    return MarginFit(best, tuple(kept), round_, False, reason)
 
 
 def _inner(
     bundle: _Bundle,
-    label: Affine,
+    label: Label,
     best: MarginModel | None,
-    settings: MarginSettings,
     wanted: float,
     round_: int,
     tell: Callable[[Step], None],
-) -> Generator[CutRequest, list[CutSums], tuple[MarginModel, float]]:
-    """The best model of one labeling's convex problem, never worse than `best`, and its gap.
+) -> Generator[Any, list[Any], tuple[MarginModel, float, float]]:
+    """The best model of one labeling's convex problem, never worse than `best`; value and gap.
 
     A loose gap ends it only once it has found something better than `best`.
     """
     value = np.inf if best is None else best.objective
-    incumbent, features, gap = best, bundle.features, np.inf
+    incumbent, gap = best, np.inf
+    enough = bundle.settings.gap
     for step in range(1, MAX_STEPS + 1):
-        v, b, beta = bundle.solve()
+        point, kernel_weights = bundle.solve()
         gap = _gap(value, bundle.bound)
-        if best is not None and gap <= (settings.tol if best is incumbent else wanted):
+        if best is not None and gap <= (enough if best is incumbent else wanted):
             break
-        (sums,) = yield CutRequest(label, (features.to_columns(v, b),))
-        new_value = regulariser(v, features.offsets, settings.norm)
-        new_value += settings.C * sums.hinge / sums.total
+        (sums,) = yield bundle.geometry.request(label, [point])
+        new_value = bundle.value(point, sums.hinge / sums.total)
         if new_value < value:
-            best, value = _model(v, b, beta, sums, settings, features), new_value
+            best, value = bundle.model(point, kernel_weights, sums), new_value
+        assert best is not None
         gap = _gap(value, bundle.bound)
         changed = sums.changed / sums.total
         tell(Step(round_, step, value, bundle.bound, gap, changed, len(bundle.cuts)))
         if best is not incumbent and gap <= wanted:
             break
-        bundle.add(v, b, sums)
+        bundle.add(point, sums)
     assert best is not None
-    return best, gap
+    return best, value, gap
 
 
 def _gap(value: float, bound: float) -> float:
     return float((value - bound) / max(abs(value), 1e-300)) if np.isfinite(value) else np.inf
 
 
-def _model(
-    v: np.ndarray,
-    b: float,
-    beta: np.ndarray,
-    sums: CutSums,
-    settings: MarginSettings,
-    features: FeatureMap,
-) -> MarginModel:
-    objective = regulariser(v, features.offsets, settings.norm)
-    objective += settings.C * sums.own_hinge / sums.total
-    return MarginModel(v, b, beta, objective, sums.positive / sums.total, sums.mark)
-
-
 def run_together(
-    fits: Sequence[Fit], answer: Callable[[list[CutRequest]], list[list[CutSums]]]
+    fits: Sequence[Fit], answer: Callable[[list[Any]], list[list[Any]]]
 ) -> list[MarginFit]:
     """Drive several fits to their ends; each scan serves all that still run."""
     ends: dict[int, MarginFit] = {}
-    waiting: dict[int, CutRequest] = {}
+    waiting: dict[int, Any] = {}
 
-    def advance(k: int, sent: list[CutSums] | None) -> None:
+    def advance(k: int, sent: list[Any] | None) -> None:
         try:
             waiting[k] = next(fits[k]) if sent is None else fits[k].send(sent)
         except StopIteration as stop:

@@ -14,24 +14,23 @@ from sklearn.exceptions import ConvergenceWarning
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import KernelClusterer, integer, number, one_of, seed_of
 from dmkc.clusterers.cccp import MarginFit, MarginSettings, margin_fit, run_together
+from dmkc.clusterers.geometry import Geometry, Point, Several, TwoSided
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared, prepare
-from dmkc.clusterers.starts import check_init, two_sided_starts
-from dmkc.data import Rows
+from dmkc.clusterers.starts import Start, check_init, starts_on_sample
 from dmkc.master.norms import conjugate
 from dmkc.progress import Progress
-from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import open_engine
 from dmkc.scan.limits import one_blas_thread
 
-CALIBRATION = 6.0
-"""C times the size of the k-means start's mean signed features, when C is left open."""
+CALIBRATION_TWO, CALIBRATION_SEVERAL = 6.0, 3.0
+"""C times the size of the first start's separation in feature space, when C is left open."""
 
 
 class MultipleKernelClustering(KernelClusterer):
     """Clusters separated by the widest margin in a learned combination of kernels.
 
-    Finds two clusters, a weight for every kernel of a bank, and a separating plane in the weighted
+    Finds clusters, a weight for every kernel of a bank, and separating planes in the weighted
     feature space, such that few rows lie inside the margin [1]_.  Works on rows in memory, in Dask
     collections and in Zarr stores; training takes a few tens of passes over the rows, each of which
     returns a few kilobytes.
@@ -39,7 +38,7 @@ class MultipleKernelClustering(KernelClusterer):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters, 1 or 2.
+        Number of clusters.
     kernels : kernel, name, function, or list of these, default=None
         The bank.  None is ``[Linear(), Polynomial(2), Gaussian(0.5)]``.  Names are "linear",
         "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
@@ -49,17 +48,21 @@ class MultipleKernelClustering(KernelClusterer):
     C : float, default=None
         Weight of the margin violations.  None calibrates it from the data: a fixed C collapses
         the clusters or freezes the start, depending on the kernels.
-    balance : float or None, default=0.3
-        Bound on the absolute mean score, which prevents a one-cluster solution; None: no bound.
+    balance : float, None or "default", default="default"
+        Two clusters: bound on the absolute mean score, which prevents a one-cluster solution
+        (by default 0.3; None: no bound).  Several clusters are balanced by weighting rows by
+        cluster, and a bound is refused.
     norm : float, default=2.0
         q >= 1 of the constraint |kernel weights|_q <= 1; 1 gives sparse weights.
     rank : int, default=100
         Number of landmarks of the Nyström maps, shared by all kernels.
     landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
         Where the maps are anchored: sampled rows, centroids, or these rows.
-    init : str, labeling, or list of these, default=("k-means", "kernel-k-means")
+    init : str, labeling, or list of these, default="auto"
         Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
-        "pca" (signs of each kernel's leading components), "random", or labels for all rows.
+        "pca" (signs of each kernel's leading components, k-means on them for several clusters),
+        "random", or labels for all rows.  "auto" is the first two for two clusters and the first
+        for several.
         All are tried on a sample; the one with the lowest objective is kept.
     n_init : int, default=4
         How many "random" starts, and how many components per kernel for "pca".
@@ -69,7 +72,8 @@ class MultipleKernelClustering(KernelClusterer):
         Size of the uniform sample on which widths, landmarks and starts are found.  Data with no
         more rows than this are fitted on all rows from the beginning.
     tol : float, default=1e-3
-        Relative gap of the convex problems and relative fall of the objective at which to stop.
+        Relative gap of the convex problems and relative fall of the objective at which to stop;
+        for several clusters the gap is 10 tol and tol the share of relabeled rows.
     max_iter : int, default=50
         Largest number of relabelings.
     solver : {"clarabel", "cvxpy"}, default="clarabel"
@@ -92,7 +96,9 @@ class MultipleKernelClustering(KernelClusterer):
     kernel_weights_ : ndarray, one weight per kernel.
     kernels_ : the kernels with the widths that were used.
     C_ : the C that was used.
-    objective_ : float, ``1/2 sum_k |v_k|^2 / weight_k + C mean(max(0, 1 - |score|))``.
+    objective_ : float, ``1/2 sum_k |v_k|^2 / weight_k + C mean(max(0, 1 - margin))``, where a row's
+        margin is the absolute score, or the largest score less the second (then rows are weighted
+        so that all clusters weigh the same).
     start_ : str, the start that was kept.
     n_iter_ : int, relabelings.
     n_scans_ : int, passes over all rows.
@@ -120,11 +126,11 @@ class MultipleKernelClustering(KernelClusterer):
         kernels: Any = None,
         scale: str | None = "standard",
         C: float | None = None,
-        balance: float | None = 0.3,
+        balance: Any = "default",
         norm: float = 2.0,
         rank: int = 100,
         landmarks: Any = "uniform",
-        init: Any = ("k-means", "kernel-k-means"),
+        init: Any = "auto",
         n_init: int = 4,
         refine: str = "best",
         sample_rows: int = 16384,
@@ -164,7 +170,8 @@ class MultipleKernelClustering(KernelClusterer):
         settings = self._feature_settings(seed)
         margin = self._margin_settings()
         rows = self._fit_rows(X)
-        check_init(self.init, rows.n_rows)
+        if self.n_clusters > 1:
+            check_init(self.init, self.n_clusters, rows.n_rows)
         engine = open_engine(self.client)
         progress = Progress(self.verbose, self.tol)
         with one_blas_thread():
@@ -185,75 +192,107 @@ class MultipleKernelClustering(KernelClusterer):
         return self
 
     def _margin_settings(self) -> MarginSettings:
-        integer("n_clusters", self.n_clusters, 1)
-        if self.n_clusters > 2:
-            raise ValueError(f"n_clusters must be 1 or 2, not {self.n_clusters}.")
+        m = integer("n_clusters", self.n_clusters, 1)
         integer("n_init", self.n_init, 1)
         integer("verbose", self.verbose, 0)
         one_of("refine", self.refine, ("best", "all"))
-        check_init(self.init)
+        if m > 1:
+            check_init(self.init, m)
+        tol = number("tol", self.tol, 0, True)
         return MarginSettings(
             C=np.nan if self.C is None else number("C", self.C, 0, True),
-            balance=None if self.balance is None else number("balance", self.balance, 0, False),
+            balance=self._balance(m),
             norm=number("norm", self.norm, 1, False),
-            tol=number("tol", self.tol, 0, True),
+            tol=tol,
+            gap=tol if m <= 2 else 10 * tol,
             max_iter=integer("max_iter", self.max_iter, 1),
             solver=one_of("solver", self.solver, ("clarabel", "cvxpy")),
         )
+
+    def _balance(self, m: int) -> float | None:
+        if isinstance(self.balance, str):
+            one_of("balance", self.balance, ("default",))
+            return 0.3 if m <= 2 else None
+        if self.balance is not None and m > 2:
+            raise ValueError(
+                "balance bounds the mean score of two clusters; for more clusters rows are "
+                "weighted by cluster instead: leave balance out."
+            )
+        return None if self.balance is None else number("balance", self.balance, 0, False)
 
     def _learn(
         self, prepared: Prepared, settings: MarginSettings, seed: int, progress: Progress
     ) -> int:
         """Learn the model; returns the number of scans of the sample."""
-        features = prepared.features
+        features, m = prepared.features, self.n_clusters
         self.kernels_ = list(features.kernels)
-        if self.n_clusters == 1:
+        if m == 1:
             self._one_cluster(prepared)
             return 0
-        starts = two_sided_starts(prepared, self.init, self.n_init, seed)
-        sample, readers = prepared.sample.with_labelings([side for _, side in starts])
-        mean = features.slope(sample.column_mean(), 1.0)
+        starts = starts_on_sample(prepared, self.init, self.n_init, m, seed)
+        sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+        phi = features.features(prepared.sample.columns)
+        geometry: Geometry = Several(features, m) if m > 2 else TwoSided(features, phi.mean(axis=0))
         if np.isnan(settings.C):
-            C = calibrated_c(prepared, readers[0], settings.norm, sample)
-            settings = replace(settings, C=C)
-        names = [name for name, _ in starts]
+            settings = replace(settings, C=calibrated_c(geometry, phi, starts[0], settings.norm))
         fits = run_together(
             [
                 margin_fit(
-                    features, mean, reader, settings, progress.reporter(name, "sample", sample)
+                    geometry,
+                    geometry.start(column, sample.width, start.shares(m)),
+                    settings,
+                    progress.reporter(start.name, "sample", sample),
+                    first_points(geometry, phi, start),
                 )
-                for name, reader in zip(names, readers, strict=True)
+                for start, column in zip(starts, at, strict=True)
             ],
             sample.cuts,
         )
-        rows: Any = sample
+        names = [s.name for s in starts]
         if not prepared.sample_is_all:
             if self.refine == "best":
                 best = _lowest(fits)
                 fits, names = [fits[best]], [names[best]]
-            rows = prepared.everywhere
-            nothing = np.zeros(features.offsets[-1])
-            fits = run_together(
-                [
-                    margin_fit(
-                        features,
-                        nothing,
-                        features.to_columns(fit.model.v, fit.model.b),
-                        settings,
-                        progress.reporter(name, "all", rows),
-                        fit.model,
-                        fit.kept[1:],
-                    )
-                    for name, fit in zip(names, fits, strict=True)
-                ],
-                rows.cuts,
-            )
+            fits = self._refine(prepared, settings, fits, names, progress)
         best = _lowest(fits)
-        self._keep(fits[best], names[best], prepared, settings)
+        self._keep(fits[best], names[best], prepared, settings, geometry)
         return sample.n_scans
 
+    def _refine(
+        self,
+        prepared: Prepared,
+        settings: MarginSettings,
+        fits: list[MarginFit],
+        names: list[str],
+        progress: Progress,
+    ) -> list[MarginFit]:
+        """Carry fits of the sample on to all rows."""
+        features, rows = prepared.features, prepared.everywhere
+        nothing = np.zeros(features.offsets[-1])  # features are centred on all rows
+        m = self.n_clusters
+        geometry: Geometry = Several(features, m) if m > 2 else TwoSided(features, nothing)
+        return run_together(
+            [
+                margin_fit(
+                    geometry,
+                    geometry.label(fit.model.point, fit.model.shares),
+                    settings,
+                    progress.reporter(name, "all", rows),
+                    fit.kept,
+                    fit.model.kernel_weights,
+                )
+                for name, fit in zip(names, fits, strict=True)
+            ],
+            rows.cuts,
+        )
+
     def _keep(
-        self, fit: MarginFit, name: str, prepared: Prepared, settings: MarginSettings
+        self,
+        fit: MarginFit,
+        name: str,
+        prepared: Prepared,
+        settings: MarginSettings,
+        geometry: Geometry,
     ) -> None:
         if not fit.converged:
             warnings.warn(
@@ -262,13 +301,19 @@ class MultipleKernelClustering(KernelClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        m = fit.model
-        model = KernelModel(prepared.features, m.v[None, :], np.array([m.b]), m.kernel_weights)
-        if m.positive > 0.5 or (m.positive == 0.5 and _first_is_positive(model, prepared.rows)):
-            model = model.flipped()
-        self.model_ = model
-        self.kernel_weights_ = m.kernel_weights
-        self.objective_ = m.objective
+        found = fit.model
+        v, b = found.point
+        if isinstance(geometry, Several):
+            weights, biases = geometry.unstacked(v), np.zeros(self.n_clusters)
+        else:
+            weights, biases = v[None, :], np.array([b])
+        model = KernelModel(prepared.features, weights, biases, found.kernel_weights)
+        self.model_ = model.reordered(found.shares, prepared.rows)
+        if np.any(found.shares == 0):
+            empty = int(np.sum(found.shares == 0))
+            warnings.warn(f"{empty} of {self.n_clusters} clusters are empty.", stacklevel=4)
+        self.kernel_weights_ = found.kernel_weights
+        self.objective_ = found.objective
         self.C_ = settings.C
         self.start_ = name
         self.n_iter_ = fit.n_iter
@@ -291,23 +336,35 @@ class MultipleKernelClustering(KernelClusterer):
         return prepared.rows.container.wrap(labels)
 
 
-def calibrated_c(prepared: Prepared, start: Affine, norm: float, sample: Any) -> float:
-    """C at which the first start's separation weighs as much as CALIBRATION margins."""
-    features = prepared.features
-    zero = Affine(np.zeros(sample.width), 0.0)
-    ((sums,),) = sample.cuts([CutRequest(start, (zero,))])
-    slope = features.slope(sums.row_sum, sums.signed) / sums.total
-    edges = features.offsets
-    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(edges)]
-    size = float(np.linalg.norm(squares, conjugate(norm)))
-    return CALIBRATION / max(size, 1e-12)
+def calibrated_c(geometry: Geometry, phi: np.ndarray, start: Start, norm: float) -> float:
+    """C at which the first start's separation weighs as much as a few margins.
+
+    A fixed C collapses the clusters or freezes the start, depending on kernels and data.
+    """
+    if isinstance(geometry, Several):
+        slope = geometry.stacked(_centred_means(phi, start, geometry.n_clusters))
+        slope /= geometry.n_clusters
+    else:
+        slope = (2.0 * start.labels - 1.0) @ phi / len(phi)
+    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
+    wanted = CALIBRATION_SEVERAL if isinstance(geometry, Several) else CALIBRATION_TWO
+    return wanted / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
+
+
+def first_points(geometry: Geometry, phi: np.ndarray, start: Start) -> list[Point]:
+    """Where the first cuts are made: at zero, or for several clusters at their centroids."""
+    if not isinstance(geometry, Several):
+        return [geometry.zero()]
+    centres = _centred_means(phi, start, geometry.n_clusters)
+    size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
+    return [(geometry.stacked(centres) / max(size, 1e-12), 0.0)]
+
+
+def _centred_means(phi: np.ndarray, start: Start, m: int) -> np.ndarray:
+    """Mean features of the start's clusters, less their average."""
+    means = np.stack([phi[start.labels == r].mean(axis=0) for r in range(m)])
+    return means - means.mean(axis=0)
 
 
 def _lowest(fits: list[MarginFit]) -> int:
     return int(np.argmin([fit.model.objective for fit in fits]))
-
-
-def _first_is_positive(model: KernelModel, rows: Rows) -> bool:
-    block = rows.blocks(model.features.columns.leaf_rows)[0]
-    first = block.delayed.compute() if hasattr(block, "delayed") else block.load()
-    return bool(model.score_pipeline()(first)[0] >= 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmkc.clusterers.labelling import Decide, Pipeline, Scorer, Single, WeightedFeatures
+from dmkc.data import Lazy, Rows
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
 
@@ -30,9 +31,15 @@ class KernelModel:
         pairs = zip(self.weights, self.biases, strict=True)
         return [self.features.to_columns(v, float(b)) for v, b in pairs]
 
-    def flipped(self) -> KernelModel:
-        """The same split with the two sides exchanged."""
-        return replace(self, weights=-self.weights, biases=-self.biases)
+    def reordered(self, shares: np.ndarray, rows: Rows) -> KernelModel:
+        """The same clusters numbered by decreasing size, ties by first row."""
+        order = np.argsort(-shares, kind="stable")
+        if len(np.unique(shares)) < len(shares):
+            order = np.lexsort((_first_rows(self.label_pipeline(), rows, len(shares)), -shares))
+        if len(self.biases) > 1:
+            return replace(self, weights=self.weights[order], biases=self.biases[order])
+        sign = 1.0 if order[0] == 0 else -1.0
+        return replace(self, weights=sign * self.weights, biases=sign * self.biases)
 
     def label_pipeline(self) -> Pipeline:
         return Pipeline(self.features.columns, Decide(self._scorer()))
@@ -49,3 +56,15 @@ class KernelModel:
     def _scorer(self) -> Scorer:
         affines = self.affines() or [Affine(np.zeros(self.features.columns.width), -1.0)]
         return Scorer.of(affines, self.features.columns.dtype)
+
+
+def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int) -> np.ndarray:
+    """The first row of every cluster, looked for leaf by leaf until all have been seen."""
+    first = np.full(n_clusters, rows.n_rows)
+    for block in rows.blocks(pipeline.columns.leaf_rows):
+        values = block.delayed.compute() if isinstance(block, Lazy) else block.load()
+        labels, at = np.unique(pipeline(values), return_index=True)
+        first[labels] = np.minimum(first[labels], block.start + at)
+        if first.max() < rows.n_rows:
+            break
+    return first

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dmkc.kernels.columns import padded
 from dmkc.scan.base import Scan, Through
-from dmkc.scan.cuts import Affine, CutRequest, CutScan, CutSums
+from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.limits import one_blas_thread
@@ -33,9 +33,9 @@ class RowSet(ABC):
     def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
         """The values of a function of the columns for every row, in this process."""
 
-    def cuts(self, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
-        """The cuts that several fits ask for, in one scan."""
-        scan = CutScan.of([_widened(r, self.width) for r in requests], self.dtype)
+    def cuts(self, requests: Sequence[Any]) -> list[list[Any]]:
+        """The cuts that several fits ask for (all of one kind), in one scan."""
+        scan = requests[0].scan([r.widened(self.width) for r in requests], self.dtype)
         return scan.unpack(self.run(scan), requests)
 
     def column_mean(self) -> np.ndarray:
@@ -95,7 +95,6 @@ class SampleRows(RowSet):
 
     columns: np.ndarray
     leaf_rows: int
-    labelings: int = 0
     n_scans: int = field(default=0)
 
     @property
@@ -119,23 +118,11 @@ class SampleRows(RowSet):
         self.n_scans += 1
         return func(self.columns)
 
-    def with_labelings(self, sides: Sequence[np.ndarray]) -> tuple[SampleRows, list[Affine]]:
-        """The same rows with these labelings (+1 or -1 a row) and the models that read them."""
+    def with_labelings(self, labelings: Sequence[np.ndarray]) -> tuple[SampleRows, list[int]]:
+        """The same rows with these cluster numbers as extra columns, and where those are."""
         n, width = self.columns.shape
-        total = padded(width + len(sides))
-        columns = np.zeros((n, total), self.columns.dtype)
+        columns = np.zeros((n, padded(width + len(labelings))), self.columns.dtype)
         columns[:, :width] = self.columns
-        readers = []
-        for k, side in enumerate(sides):
-            columns[:, width + k] = side
-            w = np.zeros(total)
-            w[width + k] = 1.0
-            readers.append(Affine(w, 0.0))
-        return SampleRows(columns, self.leaf_rows, len(sides)), readers
-
-
-def _widened(request: CutRequest, width: int) -> CutRequest:
-    def widen(a: Affine) -> Affine:
-        return a if len(a.w) == width else replace(a, w=np.pad(a.w, (0, width - len(a.w))))
-
-    return CutRequest(widen(request.label), tuple(widen(m) for m in request.models))
+        for k, labels in enumerate(labelings):
+            columns[:, width + k] = labels
+        return SampleRows(columns, self.leaf_rows), [width + k for k in range(len(labelings))]

@@ -1,26 +1,47 @@
 """Starting labelings of a sample of the rows.
 
 These problems are not convex and the start decides much, so several kinds are offered.  A start
-is a side (+1 or -1) for every sampled row; a convex fit on the sample turns it into a model.
+is a cluster number for every sampled row; a convex fit on the sample turns it into a model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from dmkc.clusterers.prepare import Prepared
+from dmkc.kernels import Kernel, Linear
 
 KINDS = ("k-means", "kernel-k-means", "pca", "random")
+DEFAULT_TWO = ("k-means", "kernel-k-means")
+DEFAULT_SEVERAL = ("k-means",)
+SMALLEST = 0.1
+"""Starts with a cluster below this part of an equal share have found outliers, not clusters."""
 K_MEANS_TRIES = 10
 K_MEANS_ROWS = 8192
 """k-means centroids are found on at most this many rows, which moves them very little."""
 
 
-def check_init(init: Any, n_rows: int | None = None) -> list[Any]:
+@dataclass(frozen=True)
+class Start:
+    """A named labeling of the sample."""
+
+    name: str
+    labels: np.ndarray
+
+    def shares(self, n_clusters: int) -> np.ndarray:
+        return np.bincount(self.labels, minlength=n_clusters) / len(self.labels)
+
+
+def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[Any]:
     """The starts asked for, as a list of kinds and labelings."""
+    if isinstance(init, str) and init == "auto":
+        return list(DEFAULT_TWO if n_clusters == 2 else DEFAULT_SEVERAL)
     items = [init] if isinstance(init, (str, np.ndarray)) or np.ndim(init) == 0 else list(init)
     if items and all(np.ndim(i) == 0 and not isinstance(i, str) for i in items):
         items = [np.asarray(items)]
@@ -29,7 +50,7 @@ def check_init(init: Any, n_rows: int | None = None) -> list[Any]:
     for item in items:
         if isinstance(item, str):
             if item not in KINDS:
-                raise ValueError(f"Unknown init {item!r}; known are {', '.join(KINDS)}.")
+                raise ValueError(f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.")
             continue
         labels = np.asarray(item)
         if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
@@ -37,72 +58,93 @@ def check_init(init: Any, n_rows: int | None = None) -> list[Any]:
                 f"A labeling given as init must have one label per row ({n_rows}), "
                 f"but has shape {labels.shape}."
             )
-        if len(np.unique(labels)) != 2:
-            raise ValueError("A labeling given as init must have exactly two different labels.")
+        if len(np.unique(labels)) != n_clusters:
+            raise ValueError(
+                f"A labeling given as init must have exactly {n_clusters} different labels."
+            )
     return items
 
 
-def two_sided_starts(
-    prepared: Prepared, init: Any, n_init: int, seed: int
-) -> list[tuple[str, np.ndarray]]:
-    """Named labelings of the sample, without repetition."""
-    found: list[tuple[str, np.ndarray]] = []
-    for item in check_init(init, prepared.rows.n_rows):
-        if isinstance(item, str):
-            found += _of_kind(item, prepared, n_init, seed)
-        else:
-            labels = np.asarray(item)[prepared.positions]
-            found.append(("given", np.where(labels == np.unique(item)[0], -1.0, 1.0)))
-    unique: dict[bytes, tuple[str, np.ndarray]] = {}
-    for name, side in found:
-        if abs(side.sum()) < len(side):  # a start with one side empty separates nothing
-            unique.setdefault((side * side[0]).tobytes(), (name, side))
+def starts_on_sample(
+    prepared: Prepared, init: Any, n_init: int, n_clusters: int, seed: int
+) -> list[Start]:
+    """Named labelings of the sample in which every cluster occurs, without repetition."""
+    items = check_init(init, n_clusters, prepared.rows.n_rows)
+    unique: dict[bytes, Start] = {}
+    for start in _all(items, prepared, n_init, n_clusters, seed):
+        if start.shares(n_clusters).min() > 0:
+            unique.setdefault(_in_order(start.labels).tobytes(), start)
+    large = {
+        key: start
+        for key, start in unique.items()
+        if start.name == "given" or start.shares(n_clusters).min() * n_clusters >= SMALLEST
+    }
+    unique = large or unique
     if not unique:
         rng = np.random.default_rng([seed, 4])
-        unique[b""] = ("random", _balanced(rng, len(prepared.positions)))
+        unique[b""] = Start("random", _balanced(rng, len(prepared.positions), n_clusters))
     return list(unique.values())
 
 
-def _of_kind(kind: str, prepared: Prepared, n_init: int, seed: int) -> list[tuple[str, np.ndarray]]:
+def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -> Iterator[Start]:
     rows = prepared.standardised
-    if kind == "k-means":
-        return [(kind, _k_means_side(rows, seed))]
-    if kind == "random":
-        rng = np.random.default_rng([seed, 3])
-        return [(f"random {i + 1}", _balanced(rng, len(rows))) for i in range(n_init)]
-    columns = prepared.sample.columns[:, : prepared.features.columns.width]
-    phi = prepared.features.features(columns)
-    edges = prepared.features.offsets
-    found = []
-    for k, kernel in enumerate(prepared.features.kernels):
-        part = phi[:, edges[k] : edges[k + 1]]
-        if kind == "kernel-k-means":
-            found.append((f"k-means, {kernel}", _k_means_side(part, seed)))
+    for item in items:
+        if not isinstance(item, str):
+            _, labels = np.unique(item, return_inverse=True)
+            yield Start("given", labels[prepared.positions])
+        elif item == "k-means":
+            yield Start(item, _k_means(rows, m, seed))
+        elif item == "random":
+            rng = np.random.default_rng([seed, 3])
+            for i in range(n_init):
+                yield Start(f"random {i + 1}", _balanced(rng, len(rows), m))
         else:
-            for i, side in enumerate(_principal_sides(part, n_init)):
-                found.append((f"component {i + 1}, {kernel}", side))
-    return found
+            for kernel, phi in _features_by_kernel(prepared):
+                if item == "pca":
+                    yield from _principal(kernel, phi, n_init, m, seed)
+                elif not (isinstance(kernel, Linear) and "k-means" in items):
+                    yield Start(f"k-means, {kernel}", _k_means(phi, m, seed))
 
 
-def _k_means_side(rows: np.ndarray, seed: int) -> np.ndarray:
+def _features_by_kernel(prepared: Prepared) -> Iterator[tuple[Kernel, np.ndarray]]:
+    phi = prepared.features.features(prepared.sample.columns)
+    for kernel, (a, b) in zip(
+        prepared.features.kernels, pairwise(prepared.features.offsets), strict=True
+    ):
+        yield kernel, phi[:, a:b]
+
+
+def _k_means(rows: np.ndarray, m: int, seed: int) -> np.ndarray:
     few = rows
     if len(rows) > K_MEANS_ROWS:
         few = rows[np.linspace(0, len(rows) - 1, K_MEANS_ROWS).astype(int)]
-    if len(np.unique(few[:64], axis=0)) < 2 and len(np.unique(few, axis=0)) < 2:
-        return np.ones(len(rows))
-    model = KMeans(2, n_init=K_MEANS_TRIES, random_state=seed).fit(few)
-    gap = model.cluster_centers_[1] - model.cluster_centers_[0]
-    middle = model.cluster_centers_.mean(axis=0)
-    return np.where((rows - middle) @ gap >= 0, 1.0, -1.0)
+    if len(np.unique(few[: 64 * m], axis=0)) < m and len(np.unique(few, axis=0)) < m:
+        return np.zeros(len(rows), np.int64)
+    model = KMeans(m, n_init=K_MEANS_TRIES, random_state=seed).fit(few)
+    centres = model.cluster_centers_
+    nearest = np.einsum("ij,ij->i", centres, centres) - 2.0 * rows @ centres.T
+    return nearest.argmin(axis=1)
 
 
-def _principal_sides(phi: np.ndarray, count: int) -> list[np.ndarray]:
-    """Signs of the leading principal components of centred features."""
+def _principal(kernel: Kernel, phi: np.ndarray, count: int, m: int, seed: int) -> Iterator[Start]:
+    """Signs of the leading components for two clusters, k-means on them for several."""
     values, vectors = np.linalg.eigh(phi.T @ phi)
     lead = [j for j in range(len(values) - 1, -1, -1) if values[j] > 1e-9 * values[-1]]
-    return [np.where(phi @ vectors[:, j] >= 0, 1.0, -1.0) for j in lead[:count]]
+    if m == 2:
+        for i, j in enumerate(lead[:count]):
+            labels = (phi @ vectors[:, j] >= 0).astype(np.int64)
+            yield Start(f"component {i + 1}, {kernel}", labels)
+    elif lead:
+        yield Start(f"components, {kernel}", _k_means(phi @ vectors[:, lead[: m - 1]], m, seed))
 
 
-def _balanced(rng: np.random.Generator, n: int) -> np.ndarray:
-    side = np.where(np.arange(n) < (n + 1) // 2, 1.0, -1.0)
-    return rng.permutation(side)
+def _balanced(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    return rng.permutation(np.arange(n) % m)
+
+
+def _in_order(labels: np.ndarray) -> np.ndarray:
+    """The same labeling with clusters numbered by first appearance."""
+    values, first = np.unique(labels, return_index=True)
+    rank = np.empty(len(values), np.int32)
+    rank[np.argsort(first)] = np.arange(len(values))
+    return rank[np.searchsorted(values, labels)]

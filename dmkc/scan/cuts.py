@@ -20,6 +20,7 @@ from dmkc.scan.grid import Node, fold_leaves
 
 FUSED_MODELS = 4
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
+TILE_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class CutRequest:
 
     label: Affine
     models: tuple[Affine, ...]
+
+    def widened(self, width: int) -> CutRequest:
+        models = tuple(widened(m, width) for m in self.models)
+        return CutRequest(widened(self.label, width), models)
+
+    @staticmethod
+    def scan(requests: Sequence[Any], dtype: np.dtype) -> CutScan:
+        return CutScan.of(requests, dtype)
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,10 @@ class CutScan(Scan):
         ]
 
 
-TILE_ROWS = 512
+def widened(affine: Affine, width: int) -> Affine:
+    """The same score on rows that have further columns."""
+    missing = width - len(affine.w)
+    return affine if missing == 0 else Affine(np.pad(affine.w, (0, missing)), affine.b)
 
 
 def _fold_stack(stack: np.ndarray) -> np.ndarray:

@@ -1,0 +1,228 @@
+"""The scan of margin clustering with several clusters: the cuts of a batch of models.
+
+A model has one score per cluster; a row belongs to the largest.  Under a labeling z a row violates
+the margin of a model f when f_z - max_{r != z} f_r < 1 (Zhao, Kwok and Zhang 2009, theorem 4.3):
+it is then added to its cluster's sum and subtracted from the runner-up's.  Rows are weighted by
+their cluster, so that large clusters do not swallow small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.scan.base import Scan, leaves
+from dmkc.scan.compiled import compiled
+from dmkc.scan.cuts import TILE_ROWS, Affine, widened
+from dmkc.scan.fused import row_hash
+from dmkc.scan.grid import Node, fold_leaves
+
+MASKED, HINGE, CHANGED, TOTAL = range(4)
+SCALARS = 4
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One score per cluster on raw feature columns."""
+
+    w: np.ndarray
+    """(clusters, columns)"""
+    b: np.ndarray
+
+
+@dataclass(frozen=True)
+class SeveralRequest:
+    """Cuts asked for at several models under one labeling."""
+
+    label: Scores
+    cluster_weights: np.ndarray
+    """Weight of a row by its cluster under the labeling."""
+    models: tuple[Scores, ...]
+
+    def widened(self, width: int) -> SeveralRequest:
+        models = tuple(_widened(m, width) for m in self.models)
+        return replace(self, label=_widened(self.label, width), models=models)
+
+    @staticmethod
+    def scan(requests: Sequence[Any], dtype: np.dtype) -> SeveralScan:
+        return SeveralScan.of(requests, dtype)
+
+
+@dataclass(frozen=True)
+class SeveralSums:
+    """What a scan found at one model."""
+
+    row_sum: np.ndarray
+    """(clusters, columns): weighted sums of the rows that pull and, negative, push a cluster."""
+    pull: np.ndarray
+    """(clusters,): the same sums of ones."""
+    own_hinge: np.ndarray
+    """(clusters,): margin violations under the model's own labeling, by cluster, unweighted."""
+    counts: np.ndarray
+    """(clusters,): rows of each cluster under the model's own labeling."""
+    masked: float
+    """Weight of the violating rows."""
+    hinge: float
+    """Weighted sum of the margin violations under the given labeling."""
+    changed: float
+    """Rows whose own cluster differs from the given one."""
+    total: float
+    """Rows."""
+    mark: int
+    """A hash of the model's own labeling."""
+
+
+@dataclass(frozen=True)
+class SeveralScan(Scan):
+    """Cuts of a batch of models over several labelings."""
+
+    label_w: np.ndarray
+    """(labelings x clusters, columns)"""
+    label_b: np.ndarray
+    model_w: np.ndarray
+    """(models x clusters, columns)"""
+    model_b: np.ndarray
+    cluster_weights: np.ndarray
+    """(labelings, clusters)"""
+    owner: np.ndarray
+    """Which labeling each model belongs to."""
+    name = "cuts"
+
+    @classmethod
+    def of(cls, requests: Sequence[SeveralRequest], dtype: np.dtype) -> SeveralScan:
+        owner = [k for k, r in enumerate(requests) for _ in r.models]
+        models = [m for r in requests for m in r.models]
+        return cls(
+            np.concatenate([r.label.w for r in requests]).astype(dtype),
+            np.concatenate([r.label.b for r in requests]).astype(dtype),
+            np.concatenate([m.w for m in models]).astype(dtype),
+            np.concatenate([m.b for m in models]).astype(dtype),
+            np.array([r.cluster_weights for r in requests], dtype),
+            np.array(owner, np.int64),
+        )
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        columns, weight = rows if isinstance(rows, tuple) else (rows, np.empty(0, rows.dtype))
+        all_w = np.concatenate([self.label_w, self.model_w]).T
+        all_b = np.concatenate([self.label_b, self.model_b])
+        parts = []
+        for leaf, first in leaves(columns, first_row, leaf_rows):
+            at = first - first_row
+            parts.append(self._leaf(leaf, weight[at : at + len(leaf)], first, all_w, all_b))
+        return fold_leaves(parts, self.merge)
+
+    def _leaf(
+        self, leaf: np.ndarray, weight: np.ndarray, first: int, all_w: np.ndarray, all_b: np.ndarray
+    ) -> Node:
+        n_models, m = len(self.owner), self.cluster_weights.shape[1]
+        sums = np.zeros((n_models, m, leaf.shape[1]))
+        by_cluster = np.zeros((n_models, 3, m))
+        scalars = np.zeros((n_models, SCALARS))
+        marks = np.zeros(n_models, np.uint64)
+        for start in range(0, len(leaf), TILE_ROWS):
+            tile = leaf[start : start + TILE_ROWS]
+            scores = tile @ all_w
+            scores += all_b
+            _accumulate(
+                tile,
+                scores,
+                weight[start : start + TILE_ROWS],
+                self.cluster_weights,
+                self.owner,
+                first + start,
+                sums,
+                by_cluster,
+                scalars,
+                marks,
+            )
+        return sums, by_cluster, scalars, marks
+
+    def unpack(self, node: Node, requests: Sequence[SeveralRequest]) -> list[list[SeveralSums]]:
+        """The answers, request by request."""
+        sums, by_cluster, scalars, marks = node
+        every = iter(range(len(marks)))
+        return [
+            [
+                SeveralSums(
+                    sums[p],
+                    by_cluster[p, 0],
+                    by_cluster[p, 1],
+                    by_cluster[p, 2],
+                    float(scalars[p, MASKED]),
+                    float(scalars[p, HINGE]),
+                    float(scalars[p, CHANGED]),
+                    float(scalars[p, TOTAL]),
+                    int(marks[p]),
+                )
+                for _, p in zip(request.models, every, strict=False)
+            ]
+            for request in requests
+        ]
+
+
+@compiled
+def _accumulate(
+    tile, scores, weight, cluster_weights, owner, first_row, sums, by_cluster, scalars, marks
+):  # pragma: no cover - compiled
+    """Masks of a tile from its scores, and the rows added where they pull and push."""
+    n, d = tile.shape
+    n_labels, m = cluster_weights.shape
+    n_models = owner.shape[0]
+    kind = tile.dtype.type
+    zero, one = kind(0), kind(1)
+    weighted = weight.shape[0] > 0
+    partial = np.zeros((m, d), tile.dtype)
+    for p in range(n_models):
+        partial[:] = zero
+        out = scalars[p]
+        at_label, at_model = owner[p] * m, (n_labels + p) * m
+        for i in range(n):
+            w = kind(weight[i]) if weighted else one
+            z = 0
+            for r in range(1, m):
+                if scores[i, at_label + r] > scores[i, at_label + z]:
+                    z = r
+            own, rival = 0, -1
+            for r in range(1, m):
+                if scores[i, at_model + r] > scores[i, at_model + own]:
+                    own = r
+            for r in range(m):
+                if r != z and (rival < 0 or scores[i, at_model + r] > scores[i, at_model + rival]):
+                    rival = r
+            second = rival
+            if own != z:  # the runner-up of the own cluster may be z itself
+                second = -1
+                for r in range(m):
+                    if r != own and (
+                        second < 0 or scores[i, at_model + r] > scores[i, at_model + second]
+                    ):
+                        second = r
+                out[CHANGED] += w
+            lead = scores[i, at_model + own] - scores[i, at_model + second]
+            by_cluster[p, 1, own] += w * max(one - lead, zero)
+            by_cluster[p, 2, own] += w
+            out[TOTAL] += w
+            marks[p] += row_hash(first_row + i) * np.uint64(own + 1)
+            short = one - scores[i, at_model + z] + scores[i, at_model + rival]
+            if short > zero:
+                step = w * cluster_weights[owner[p], z]
+                out[MASKED] += step
+                out[HINGE] += step * short
+                by_cluster[p, 0, z] += step
+                by_cluster[p, 0, rival] -= step
+                for j in range(d):
+                    partial[z, j] += step * tile[i, j]
+                for j in range(d):
+                    partial[rival, j] -= step * tile[i, j]
+        for r in range(m):
+            for j in range(d):
+                sums[p, r, j] += partial[r, j]
+
+
+def _widened(scores: Scores, width: int) -> Scores:
+    if scores.w.shape[1] == width:
+        return scores
+    return replace(scores, w=np.stack([widened(Affine(w, 0.0), width).w for w in scores.w]))
