@@ -1,0 +1,5 @@
+"""A report of a clustering as one HTML file that needs nothing else."""
+
+from dmkc.report.write import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,156 @@
+"""What was run, in words: settings, versions, a snippet that repeats it, and warnings."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+import dmkc
+from dmkc.kernels import as_bank
+from dmkc.plot import kernel_names
+
+SMALL_SHARE = 0.05
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarabel", "zarr")
+
+
+def run_facts(model: Any, n_rows: int, n_columns: int, seconds: float | None) -> list:
+    """Names and values for the table of what was run."""
+    found: list[tuple[str, Any]] = [
+        ("rows", f"{n_rows:,}"),
+        ("columns", f"{n_columns:,}"),
+        ("clusters", model.n_clusters),
+        ("C", f"{model.C_:.4g}" + (" (from the data)" if model.C is None else "")),
+        ("balance", _balance(model)),
+        ("landmarks", f"{len(model.model_.features.columns.landmarks)}, {_choice(model)}"),
+        ("features", f"{model.model_.n_features:,} ({model.model_.features.columns.dtype})"),
+        ("kept start", start_name(model)),
+        ("starts tried", len({r["start"] for r in model.history_}) or 1),
+        ("objective", f"{model.objective_:.6g}"),
+        ("relabelings of all rows", model.n_iter_),
+        ("scans of all rows", model.n_scans_),
+    ]
+    if seconds is not None:
+        found.append(("seconds", f"{seconds:.1f}"))
+    found.append(("random_state", model.random_state))
+    return found
+
+
+def kernel_rows(model: Any) -> list[tuple[str, ...]]:
+    """Name, resolved gamma and weight of every kernel."""
+    return [
+        (name, _gamma(kernel), f"{weight:.3f}")
+        for name, kernel, weight in zip(
+            kernel_names(model), model.kernels_, model.kernel_weights_, strict=True
+        )
+    ]
+
+
+def versions() -> str:
+    """The libraries that results depend on."""
+    parts = [f"dmkc {dmkc.__version__}", f"Python {platform.python_version()}"]
+    parts += [f"{name} {version(name)}" for name in LIBRARIES]
+    return ", ".join(parts) + f"; {platform.system()} on {platform.machine()}"
+
+
+def start_name(model: Any) -> str:
+    """The kept start with readable kernel names."""
+    name = str(model.start_)
+    for kernel, readable in zip(model.kernels_, kernel_names(model), strict=True):
+        name = name.replace(f", {kernel}", f" in the features of {readable}")
+    return name
+
+
+def snippet(model: Any, n_rows: int, n_columns: int) -> str:
+    """Python that repeats the fit, with the parameters that are not the defaults."""
+    name = type(model).__name__
+    signature = inspect.signature(type(model).__init__).parameters
+    changed: list[str] = []
+    imports = {name}
+    for key, value in model.get_params(deep=False).items():
+        if key in ("client", "verbose") or _same(value, signature[key].default):
+            continue
+        if key == "kernels":
+            bank = as_bank(value)
+            changed.append(f"kernels=[{', '.join(map(_kernel_code, bank))}]")
+            imports |= {type(kernel).__name__ for kernel in bank if not _is_function(kernel)}
+        elif isinstance(value, np.ndarray) or not _is_plain(value):
+            changed.append(f"{key}={key},  # the {key} that were given")
+        else:
+            changed.append(f"{key}={value!r}")
+    inside = ", ".join(changed)
+    if len(inside) > 60 or "#" in inside:
+        lines = [item if "#" in item else f"{item}," for item in changed]
+        inside = "\n    " + "\n    ".join(lines) + "\n"
+    return (
+        f"from dmkc import {', '.join(sorted(imports))}\n\n"
+        f"X = ...  # the same {n_rows:,} rows of {n_columns:,} columns\n"
+        f"model = {name}({inside}).fit(X)\n"
+        "labels = model.labels_"
+    )
+
+
+def cautions(model: Any, sizes: np.ndarray) -> list[str]:
+    """What a reader should know before trusting the result."""
+    found = []
+    if model.n_clusters > 1 and model.n_iter_ >= model.max_iter:
+        found.append(
+            f"The fit stopped at its limit of {model.max_iter} relabelings, so labels may still "
+            "move: increase max_iter."
+        )
+    gaps = [r["gap"] for r in model.history_ if r["start"] == model.start_]
+    wanted = model.tol if model.n_clusters <= 2 else 10 * model.tol
+    # The last scan may end a fit a little above the wanted gap, because the bound rises after it.
+    if gaps and gaps[-1] > 5 * wanted:
+        found.append(
+            f"The last convex problem was left at a gap of {100 * gaps[-1]:.1f} %, so the fit has "
+            "not converged: increase max_iter, or tol if the gap is good enough."
+        )
+    for cluster, size in enumerate(sizes):
+        share = size / max(int(sizes.sum()), 1)
+        if model.n_clusters > 1 and share < SMALL_SHARE:
+            found.append(
+                f"Cluster {cluster} holds {100 * share:.1f} % of the rows: it may be outliers "
+                "rather than a group of its own."
+            )
+    if model.random_state is None:
+        found.append("random_state was not set, so another run may find other clusters.")
+    return found
+
+
+def _balance(model: Any) -> str:
+    if model.balance == "default":
+        return "0.3" if model.n_clusters <= 2 else "rows weighted by cluster"
+    return "none" if model.balance is None else f"{model.balance:g}"
+
+
+def _choice(model: Any) -> str:
+    return model.landmarks if isinstance(model.landmarks, str) else "given"
+
+
+def _gamma(kernel: Any) -> str:
+    gamma = getattr(kernel, "gamma", None)
+    return "" if gamma is None else f"{gamma:.4g}"
+
+
+def _is_function(kernel: Any) -> bool:
+    return hasattr(kernel, "function")
+
+
+def _kernel_code(kernel: Any) -> str:
+    if _is_function(kernel):
+        return getattr(kernel.function, "__name__", "function")
+    return repr(kernel).replace(", gamma=None", "")
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, (bool, int, float, str, np.number))

@@ -1,0 +1,183 @@
+"""Putting a report together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dmkc import plot
+from dmkc.data import as_rows
+from dmkc.report import facts, page
+from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
+from dmkc.report.figures import inline_svg
+from dmkc.report.page import Markup
+
+SAMPLE = 4000
+TOP_COLUMNS = 8
+SHOWN_CLUSTERS, SHOWN_CLASSES = 12, 30
+METRIC_NAMES = {
+    "accuracy": "accuracy (best one-to-one matching)",
+    "majority_accuracy": "accuracy (majority class)",
+    "balanced_error": "balanced error (lower is better)",
+    "rand_index": "Rand index",
+    "adjusted_rand_index": "adjusted Rand index",
+    "fowlkes_mallows": "Fowlkes-Mallows index",
+    "normalized_mutual_info": "normalised mutual information",
+}
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    truth: Any = None,
+    seconds: float | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write what a fitted model found in `X` as one HTML file, and return its path.
+
+    `truth` (one class per row) adds a comparison with k-means; `seconds` is the time of the fit,
+    and `notes` are sentences to show at the top.  Figures and column summaries use a sample.
+    """
+    check_is_fitted(model)
+    rows = as_rows(X)
+    labels = model.labels_ if hasattr(model, "labels_") else model.predict(X)
+    sizes = plot.cluster_sizes(labels, model.n_clusters)
+    _, drawn = plot.sample(X, SAMPLE)
+    names = list(rows.column_names or (f"column {j}" for j in range(rows.n_columns)))
+    body = [
+        page.bullets(facts.cautions(model, sizes), "warnings"),
+        page.bullets(notes, "notes"),
+        page.section("What was found", _pictures(model, drawn, labels)),
+    ]
+    if truth is not None:
+        body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters)))
+    body += [
+        page.section("What sets the clusters apart", *_columns(model, drawn, names)),
+        page.section(
+            "What was run",
+            page.facts(facts.run_facts(model, rows.n_rows, rows.n_columns, seconds)),
+            page.table(("kernel", "gamma", "weight"), facts.kernel_rows(model)),
+        ),
+        page.section(
+            "Running it again",
+            page.code(facts.snippet(model, rows.n_rows, rows.n_columns)),
+            page.paragraph(facts.versions(), "small"),
+        ),
+    ]
+    lead = (
+        f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters} "
+        f"cluster{'s' if model.n_clusters != 1 else ''}, by {type(model).__name__}"
+    )
+    target = Path(path)
+    target.write_text(page.page(title, lead, body, "Written by dmkc."), encoding="utf-8")
+    return target
+
+
+def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
+    two = model.n_clusters == 2
+    count = f"{drawn.shape[0]:,} rows"
+    across = (
+        "Left to right is the score whose sign decides; bottom to top is the largest variation "
+        "that the score does not explain."
+        if two
+        else "The two leading principal components of the learned features."
+    )
+    margin = "of a score between -1 and 1" if two else "less than 1 ahead"
+    drawings = (
+        ("embedding", plot.embedding(model, drawn), f"{count}. {across}"),
+        (
+            "margins",
+            plot.margins(model, drawn),
+            f"{count}. Those in the shaded margin, {margin}, are the uncertain ones.",
+        ),
+        (
+            "convergence",
+            plot.convergence(model),
+            "Each dotted line is a relabeling, after which a new convex problem begins; it is "
+            "solved when objective and bound meet.",
+        ),
+        (
+            "weights",
+            plot.kernel_weights(model),
+            "How much each kernel counts in the learned combination.",
+        ),
+        ("sizes", plot.sizes(model, labels), "Counted over all rows."),
+    )
+    cards = [
+        page.figure(inline_svg(ax, name, f"{ax.get_title(loc='left')}. {words}"), words)
+        for name, ax, words in drawings
+    ]
+    return page.gallery([*cards[:3], page.stack(cards[3:])])
+
+
+def _against_truth(found: Comparison) -> Markup:
+    rows = [
+        (METRIC_NAMES[name], f"{value:.4f}", f"{found.k_means[name]:.4f}")
+        for name, value in found.ours.items()
+    ]
+    on = "all rows" if found.k_means_rows == found.table.table.sum() else "a sample"
+    about = (
+        "k-means: standardised columns, best of ten starts, "
+        f"fitted to and measured on {on} ({found.k_means_rows:,})."
+    )
+    parts = [page.table(("against the given classes", "dmkc", "k-means"), rows)]
+    parts.append(page.paragraph(about, "small"))
+    if len(found.table.classes) <= SHOWN_CLASSES and len(found.table.clusters) <= SHOWN_CLASSES:
+        head = ("rows of class", *(f"in cluster {k}" for k in found.table.clusters))
+        counts = [
+            (name, *(f"{n:,.0f}" for n in row))
+            for name, row in zip(found.table.classes, found.table.table, strict=True)
+        ]
+        parts.append(page.table(head, counts))
+    return page.section("Agreement with the given classes", *parts)
+
+
+def _columns(model: Any, drawn: Any, names: list[str]) -> list[Markup]:
+    if model.n_clusters == 1:
+        return []
+    labels = np.asarray(model.predict(drawn))
+    # Two clusters mirror each other, so that one table says it all.
+    shown = [0] if model.n_clusters == 2 else range(min(model.n_clusters, SHOWN_CLUSTERS))
+    tables = []
+    strongest = 0.0
+    for cluster in shown:
+        found = contrasts(drawn, labels, cluster, names, TOP_COLUMNS)
+        strongest = max([strongest, *(abs(c.difference) for c in found)])
+        if found:
+            tables.append(_contrast_table(found, cluster, model.n_clusters == 2))
+    words = (
+        f"The columns whose means differ most, from {drawn.shape[0]:,} rows. Differences are in "
+        "standard deviations of the column; the spread is the standard deviation in the cluster "
+        "divided by that outside."
+    )
+    if strongest < 0.5:
+        words += (
+            " No mean differs much here: the clusters differ in spread or shape rather than in "
+            "place, which is what k-means cannot see."
+        )
+    return [page.paragraph(words), *tables] if tables else []
+
+
+def _contrast_table(found: list[Contrast], cluster: int, two: bool) -> Markup:
+    other = "cluster 1" if two else "elsewhere"
+    head = ("column", f"cluster {cluster}", other, "difference", "spread")
+    scale = max(max(abs(c.difference) for c in found), 1.0)
+    rows = [
+        (
+            c.column,
+            f"{c.inside:.4g}",
+            f"{c.outside:.4g}",
+            Markup(f"{page.bar(c.difference / scale)}{c.difference:+.2f}"),
+            f"{c.spread:.2f}" if np.isfinite(c.spread) else "",
+        )
+        for c in found
+    ]
+    return page.table(head, rows)

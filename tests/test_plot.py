@@ -1,0 +1,162 @@
+"""Pictures of fitted models: what is drawn, from which kinds of rows."""
+
+import dask.array as da
+import dask.dataframe as dd
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dmkc import Gaussian, Laplacian, MultipleKernelClustering, plot
+from dmkc.datasets import make_blobs, make_ringnorm
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_ringnorm(900, 6, seed=1, dtype=np.float64)[0]
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return MultipleKernelClustering(random_state=0, rank=30).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def three():
+    rows, _ = make_blobs(600, 3, 3, seed=2)
+    return MultipleKernelClustering(3, random_state=0, rank=30).fit(rows), rows
+
+
+def test_no_window_and_no_global_state(model, rows):
+    before = dict(matplotlib.rcParams)
+    axes = [
+        plot.convergence(model),
+        plot.kernel_weights(model),
+        plot.embedding(model, rows),
+        plot.margins(model, rows),
+        plot.sizes(model),
+    ]
+    assert all(isinstance(ax, Axes) and type(ax.figure) is Figure for ax in axes)
+    assert all(ax.get_title(loc="left") for ax in axes)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_given_axes_are_used(model):
+    ax = Figure().add_subplot()
+    assert plot.sizes(model, ax=ax) is ax
+
+
+def test_convergence_shows_the_kept_start_strongly(model):
+    ax = plot.convergence(model)
+    kept = [r for r in model.history_ if r["start"] == model.start_]
+    lines = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_array_equal(
+        lines["objective"].get_ydata(), [r["objective"] for r in kept if r["on"] == "sample"]
+    )
+    assert lines["objective"].get_color() == plot.COLOURS[0]
+    starts = {r["start"] for r in model.history_}
+    drawn = [line for line in ax.lines if line.get_label() == "other starts"]
+    assert len(drawn) == len(starts) - 1
+    assert "sample" not in " ".join(t.get_text() for t in ax.texts)
+
+
+def test_convergence_tells_sample_from_all_rows(rows):
+    model = MultipleKernelClustering(random_state=0, rank=30, sample_rows=200).fit(rows)
+    assert {r["on"] for r in model.history_} == {"sample", "all"}
+    ax = plot.convergence(model)
+    assert [t.get_text().strip() for t in ax.texts] == ["sample", "all rows"]
+    names = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert len(names) == len(set(names)) and names[:2] == ["objective", "lower bound"]
+
+
+def test_one_cluster_has_nothing_to_converge(rows):
+    model = MultipleKernelClustering(1, random_state=0, rank=10).fit(rows)
+    assert "nothing" in plot.convergence(model).texts[0].get_text()
+    assert len(plot.sizes(model).patches) == 1
+    assert plot.embedding(model, rows).collections
+    assert plot.margins(model, rows).patches
+
+
+def test_kernel_names_are_readable(rows):
+    def own_kernel(A, B):
+        return A @ B.T
+
+    bank = ["linear", "polynomial:3", Gaussian(0.5), Laplacian(gamma=0.25), "cosine", own_kernel]
+    model = MultipleKernelClustering(kernels=bank, random_state=0, rank=20).fit(rows[:300])
+    wanted = [
+        "Linear",
+        "Polynomial, degree 3",
+        "Gaussian, width 0.5",
+        "Laplacian, gamma 0.25",
+        "Cosine",
+        "own_kernel",
+    ]
+    assert plot.kernel_names(model) == wanted
+    ax = plot.kernel_weights(model)
+    assert [t.get_text() for t in ax.get_yticklabels()] == wanted
+    np.testing.assert_allclose([p.get_width() for p in ax.patches], model.kernel_weights_)
+
+
+def test_embedding_of_two_clusters_has_the_score_on_its_first_axis(model, rows):
+    ax = plot.embedding(model, rows)
+    clouds = [np.asarray(c.get_offsets()) for c in ax.collections]
+    assert [len(c) for c in clouds] == np.bincount(model.labels_).tolist()
+    scores = model.decision_function(rows)
+    np.testing.assert_allclose(clouds[1][:, 0], scores[model.labels_ == 1])
+    share = 100 * np.mean(model.labels_ == 0)
+    assert ax.get_legend().get_texts()[0].get_text() == f"0: {share:.0f} %"
+
+
+def test_embedding_by_other_labels(model, rows):
+    names = np.where(np.arange(len(rows)) % 3 == 0, "a", "b")
+    ax = plot.embedding(model, rows, labels=da.from_array(names, chunks=100), max_points=300)
+    assert [t.get_text()[0] for t in ax.get_legend().get_texts()] == ["a", "b"]
+    assert sum(len(c.get_offsets()) for c in ax.collections) == 300
+
+
+def test_margins_are_split_at_zero(model, rows):
+    ax = plot.margins(model, rows)
+    outline = {p.get_label(): p.get_xy() for p in ax.patches if "cluster" in p.get_label()}
+    low, high = outline["cluster 0"], outline["cluster 1"]
+    assert low[low[:, 1] > 0, 0].max() < 1e-9
+    assert high[high[:, 1] > 0, 0].max() > 1
+    inside = 100 * np.mean(np.abs(model.decision_function(rows)) < 1)
+    assert ax.texts[0].get_text().startswith(f"{inside:.0f} %")
+
+
+def test_several_clusters(three):
+    model, rows = three
+    assert len(plot.embedding(model, rows).collections) == 3
+    ax = plot.margins(model, rows)
+    assert "runner-up" in ax.get_xlabel() and ax.get_xlim()[0] > -1
+    assert [p.get_width() for p in plot.sizes(model).patches] == np.bincount(model.labels_).tolist()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "pandas", "dask frame", "sparse", "list"])
+def test_sampled_rows_are_the_same_for_every_kind_of_input(kind, rows):
+    frame = pd.DataFrame(rows, columns=list("abcdef"))
+    given = {
+        "numpy": rows,
+        "dask": da.from_array(rows, chunks=(133, -1)),
+        "pandas": frame,
+        "dask frame": dd.from_pandas(frame, npartitions=4),
+        "sparse": sp.csr_array(rows),
+        "list": rows.tolist(),
+    }[kind]
+    positions, drawn = plot.sample(given, 50, seed=3)
+    assert len(positions) == 50 and (np.diff(positions) > 0).all()
+    values = drawn.toarray() if sp.issparse(drawn) else np.asarray(drawn)
+    np.testing.assert_array_equal(values, rows[positions])
+    assert isinstance(drawn, pd.DataFrame) == ("frame" in kind or kind == "pandas")
+
+
+def test_lazy_rows_and_labels(rows):
+    X = da.from_array(rows, chunks=(300, -1))
+    model = MultipleKernelClustering(random_state=0, rank=20).fit(X)
+    sizes = [p.get_width() for p in plot.sizes(model).patches]
+    assert sizes == np.bincount(model.labels_.compute()).tolist()
+    assert plot.embedding(model, X, max_points=100).collections
+    assert plot.margins(model, X, max_points=100).patches
