@@ -56,6 +56,10 @@ class Geometry(ABC):
     def zero(self) -> Point:
         return np.zeros(self.offsets[-1]), 0.0
 
+    def feasible(self, point: Point, balance: float | None) -> Point:
+        """The point, moved to where the balance bound of these rows holds."""
+        return point
+
     @abstractmethod
     def start(self, column: int, width: int, shares: np.ndarray) -> Label:
         """The labeling that a column of cluster numbers holds."""
@@ -90,6 +94,13 @@ class TwoSided(Geometry):
     def __init__(self, features: FeatureMap, mean: np.ndarray) -> None:
         self.features, self.mean = features, mean
         self.offsets = features.offsets
+
+    def feasible(self, point: Point, balance: float | None) -> Point:
+        v, b = point
+        if balance is None:
+            return point
+        level = float(v @ self.mean)
+        return v, float(np.clip(level + b, -balance, balance)) - level
 
     def start(self, column: int, width: int, shares: np.ndarray) -> Label:
         w = np.zeros(width)

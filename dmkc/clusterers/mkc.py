@@ -271,17 +271,18 @@ class MultipleKernelClustering(KernelClusterer):
         nothing = np.zeros(features.offsets[-1])  # features are centred on all rows
         m = self.n_clusters
         geometry: Geometry = Several(features, m) if m > 2 else TwoSided(features, nothing)
+        points = [geometry.feasible(fit.model.point, settings.balance) for fit in fits]
         return run_together(
             [
                 margin_fit(
                     geometry,
-                    geometry.label(fit.model.point, fit.model.shares),
+                    geometry.label(point, fit.model.shares),
                     settings,
                     progress.reporter(name, "all", rows),
-                    fit.kept,
+                    (point, *(p for p in fit.kept if p is not fit.model.point)),
                     fit.model.kernel_weights,
                 )
-                for name, fit in zip(names, fits, strict=True)
+                for name, fit, point in zip(names, fits, points, strict=True)
             ],
             rows.cuts,
         )

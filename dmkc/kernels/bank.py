@@ -64,7 +64,7 @@ def _as_kernel(item: Any) -> Kernel:
             number = float(value)
         except ValueError:
             raise ValueError(f"The parameter in {item!r} is not a number.") from None
-        return Polynomial(int(number)) if kernel is Polynomial else kernel(number)
+        return kernel(int(number) if number.is_integer() else number)  # type: ignore[operator]
     if callable(item):
         return Callable_(item)
     raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")

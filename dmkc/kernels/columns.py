@@ -49,6 +49,16 @@ def is_direct(kernel: Kernel, d: int) -> bool:
     return isinstance(kernel, Linear) and d <= WIDE
 
 
+def check_finite(squares: np.ndarray) -> None:
+    """Refuse rows with values that are not finite, which new rows may have."""
+    bad = int(np.sum(~np.isfinite(squares)))
+    if bad:
+        raise ValueError(
+            f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
+            "were looked at: fill in or drop these rows first."
+        )
+
+
 def padded(width: int) -> int:
     return -(-width // LANES) * LANES
 
@@ -95,6 +105,7 @@ class ColumnMaker:
             part = rows[start : start + step]
             n = len(part)
             loops.standardise(part, shift, factor, direct[:n], squares[:n])
+            check_finite(squares[:n])
             np.dot(direct[:n], marks_t, out=dots[:n])
             tile = Tile(direct[:n], dots[:n], squares[:n], mark_squares, marks)
             self._fill(tile, out[start : start + step])
@@ -123,6 +134,7 @@ class ColumnMaker:
         factor, shift = self.scaling.factor**2, self.scaling.shift
         squares = values.multiply(values) @ factor - 2.0 * (values @ (factor * shift))
         squares = np.maximum(squares + factor @ shift**2, 0.0)
+        check_finite(squares)
         needs = any(k.needs_rows or is_direct(k, rows.shape[1]) for k in self.kernels)
         dense = self.scaling.apply(values).astype(self.dtype) if needs else None
         mark_squares = np.einsum("ij,ij->i", self.landmarks, self.landmarks)

@@ -81,7 +81,7 @@ class Polynomial(Kernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.degree < 1 or int(self.degree) != self.degree:
+        if not (1 <= self.degree < np.inf and int(self.degree) == self.degree):
             raise ValueError(f"Polynomial degree must be a positive integer, not {self.degree}.")
         _positive("Polynomial", gamma=self.gamma)
 

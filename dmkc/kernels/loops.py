@@ -20,7 +20,7 @@ def standardise(rows, shift, factor, out, squares):  # pragma: no cover - compil
     for i in range(n):
         total = 0.0
         for j in range(d):
-            x = (float(rows[i, j]) - shift[j]) * factor[j]
+            x = (1.0 * rows[i, j] - shift[j]) * factor[j]
             out[i, j] = x
             total += x * x
         squares[i] = total

@@ -12,12 +12,15 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+REORDER = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be reordered and fused, so that loops vectorise; NaN and infinity stay themselves."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(func: Function) -> Function:
     """Compile for speed; sums may be reordered within a leaf, the same way every time."""
-    return cast(Function, numba.njit(nogil=True, fastmath=True, cache=True)(func))
+    return cast(Function, numba.njit(nogil=True, fastmath=REORDER, cache=True)(func))
 
 
 def compiled_exact(func: Function) -> Function:
@@ -27,4 +30,4 @@ def compiled_exact(func: Function) -> Function:
 
 def inlined(func: Function) -> Function:
     """A small function pasted into the compiled loops that call it."""
-    return cast(Function, numba.njit(inline="always", fastmath=True)(func))
+    return cast(Function, numba.njit(inline="always", fastmath=REORDER)(func))

@@ -131,28 +131,21 @@ class CutScan(Scan):
 
     def _product(self, leaf: np.ndarray, weight: np.ndarray, first: int) -> Node:
         n_labels, n_models = len(self.label_b), len(self.owner)
-        all_w = np.concatenate([self.label_w, self.model_w])
-        all_b = np.concatenate([self.label_b, self.model_b])
+        all_w = np.ascontiguousarray(np.concatenate([self.label_w, self.model_w]).T)
+        all_b = np.concatenate([self.label_b, self.model_b])[:, None]
         sums = np.zeros((n_models, leaf.shape[1]))
         scalars = np.zeros((n_models, fused.SCALARS))
         marks = np.zeros(n_models, np.uint64)
-        mask = np.empty((min(TILE_ROWS, len(leaf)), n_models), leaf.dtype)
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
-            scores = tile @ all_w.T
+            scores = np.ascontiguousarray((tile @ all_w).T)
             scores += all_b
-            part = mask[: len(tile)]
+            mask = np.empty((n_models, len(tile)), leaf.dtype)
+            heavy = weight[start : start + TILE_ROWS]
             fused.masks_of_scores(
-                scores,
-                weight[start : start + TILE_ROWS],
-                n_labels,
-                self.owner,
-                first + start,
-                part,
-                scalars,
-                marks,
+                scores, heavy, n_labels, self.owner, first + start, mask, scalars, marks
             )
-            sums += part.T @ tile
+            sums += mask @ tile
         return sums, scalars, marks
 
     def unpack(self, node: Node, requests: Sequence[CutRequest]) -> list[list[CutSums]]:

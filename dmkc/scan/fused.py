@@ -19,7 +19,7 @@ ROWS_PER_PARTIAL = 64
 @inlined
 def row_hash(row):  # pragma: no cover - compiled
     """64 well-mixed bits of a global row number."""
-    x = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
+    x = np.uint64(row + 1) * np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(31)
     x *= np.uint64(0xBF58476D1CE4E5B9)
     return x ^ (x >> np.uint64(29))
@@ -92,30 +92,49 @@ def cuts_of_leaves(
 def masks_of_scores(
     scores, weight, n_labels, owner, first_row, signed_mask, scalars, marks
 ):  # pragma: no cover - compiled
-    """For many models: turn scores (labels first) into signed masks and the scalars of a leaf."""
-    n = scores.shape[0]
+    """For many models: turn a tile's scores (labels first, a row per model) into signed masks.
+
+    Written without branches over contiguous rows, so that it vectorises.
+    """
+    n = scores.shape[1]
     kind = scores.dtype.type
     zero, one = kind(0), kind(1)
     weighted = weight.shape[0] > 0
+    hashes = np.empty(n, np.uint64)
+    heavy = np.empty(n, scores.dtype)
     for i in range(n):
-        w = kind(weight[i]) if weighted else one
-        for p in range(owner.shape[0]):
-            score = scores[i, n_labels + p]
-            z = one if scores[i, owner[p]] >= zero else -one
-            own = one if score >= zero else -one
-            out = scalars[p]
-            out[OWN_HINGE] += w * max(one - own * score, zero)
-            out[SCORE] += w * score
-            out[TOTAL] += w
-            if score >= zero:
-                out[POSITIVE] += w
-                marks[p] += row_hash(first_row + i)
-            if own != z:
-                out[CHANGED] += w
+        hashes[i] = row_hash(first_row + i)
+        heavy[i] = kind(weight[i]) if weighted else one
+    for p in range(owner.shape[0]):
+        label = scores[owner[p]]
+        own = scores[n_labels + p]
+        masked = signed = hinge = own_hinge = changed = positive = total = count = zero
+        mark = np.uint64(0)
+        for i in range(n):
+            w = heavy[i]
+            score = own[i]
+            z = one if label[i] >= zero else -one
+            side = one if score >= zero else -one
             short = one - z * score
-            signed_mask[i, p] = zero
-            if short > zero:
-                out[MASKED] += w
-                out[SIGNED] += w * z
-                out[HINGE] += w * short
-                signed_mask[i, p] = w * z
+            inside = w if short > zero else zero
+            signed_mask[p, i] = inside * z
+            masked += inside
+            signed += inside * z
+            hinge += inside * short
+            own_hinge += w * max(one - side * score, zero)
+            changed += w if side != z else zero
+            positive += w if side > zero else zero
+            total += w * score
+            count += w
+        for i in range(n):
+            mark += hashes[i] if own[i] >= zero else np.uint64(0)
+        out = scalars[p]
+        out[MASKED] += masked
+        out[SIGNED] += signed
+        out[HINGE] += hinge
+        out[OWN_HINGE] += own_hinge
+        out[CHANGED] += changed
+        out[POSITIVE] += positive
+        out[SCORE] += total
+        out[TOTAL] += count
+        marks[p] += mark

@@ -71,12 +71,16 @@ class SurveyScan(Scan):
 
     def merge(self, left: Survey, right: Survey) -> Survey:
         count = left.count + right.count
-        step = right.mean - left.mean
         stack = sp.vstack if sp.issparse(left.sample) else np.concatenate
+        with np.errstate(invalid="ignore"):  # values that are not finite are reported later
+            step = right.mean - left.mean
+            mean = left.mean + step * (right.count / count)
+            between = step**2 * (left.count * right.count / count)
+            deviation = left.deviation + right.deviation + between
         return Survey(
             count,
-            left.mean + step * (right.count / count),
-            left.deviation + right.deviation + step**2 * (left.count * right.count / count),
+            mean,
+            deviation,
             np.minimum(left.low, right.low),
             np.maximum(left.high, right.high),
             left.bad + right.bad,
@@ -95,11 +99,11 @@ def _moments(rows: np.ndarray) -> tuple:  # pragma: no cover - compiled
     high = np.full(d, -np.inf)
     bad = np.zeros(2, np.int64)
     for j in range(d):
-        first = float(rows[0, j])
+        first = 1.0 * rows[0, j]  # also turns booleans into numbers
         shift[j] = first if np.isfinite(first) else 0.0
     for i in range(n):
         for j in range(d):
-            x = float(rows[i, j])
+            x = 1.0 * rows[i, j]
             t = x - shift[j]
             total[j] += t
             squares[j] += t * t
@@ -130,12 +134,17 @@ def _sparse_leaf(rows: Any, first_row: int, taken: Any) -> Survey:
         where = np.searchsorted(values.indptr, places, side="right") - 1
         columns = values.indices[places]
         first_bad = tuple((int(i) + first_row, int(j)) for i, j in zip(where, columns, strict=True))
-    mean = np.asarray(values.sum(axis=0)).ravel() / n
-    squares = np.asarray(values.multiply(values).sum(axis=0)).ravel()
+    d = values.shape[1]
+    stored = np.bincount(values.indices, minlength=d)
+    mean = np.bincount(values.indices, weights=data, minlength=d) / n
+    with np.errstate(invalid="ignore"):
+        gap = data - mean[values.indices]
+        inside = np.bincount(values.indices, weights=gap * gap, minlength=d)
+        squares = inside + (n - stored) * mean**2  # what is not stored is zero
     return Survey(
         float(n),
         mean,
-        np.maximum(squares - n * mean**2, 0.0),
+        squares,
         np.asarray(values.min(axis=0).todense()).ravel(),
         np.asarray(values.max(axis=0).todense()).ravel(),
         bad,
