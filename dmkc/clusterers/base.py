@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import FeatureSettings
+from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows, as_rows
 from dmkc.kernels import as_bank
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
@@ -44,9 +45,9 @@ class KernelClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         pipeline = self.model_.feature_pipeline()
         return labelling.apply(rows, pipeline, self._dtype, self.model_.n_features, name="feature")
 
-    def fit_predict(self, X: Any, y: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit and return `labels_`."""
-        return self.fit(X).labels_  # type: ignore[attr-defined]
+        return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
 
     def save(self, path: Any, overwrite: bool = False) -> None:
         """Write the fitted model to a local path, for `dmkc.load`."""
@@ -91,7 +92,8 @@ class KernelClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             rank=integer("rank", p["rank"], 1),
             landmarks=p["landmarks"],
             dtype=one_of("dtype", p["dtype"], ("auto", "float32", "float64")),
-            mode=one_of("feature_mode", p["feature_mode"], ("auto", "persist", "recompute")),
+            mode=one_of("feature_mode", p["feature_mode"], MODES),
+            store_path=p["store_path"],
             sample_rows=integer("sample_rows", p["sample_rows"], 2),
             seed=seed,
         )

@@ -30,7 +30,7 @@ def _scores(columns, w, b, out):  # pragma: no cover - compiled
     for i in range(columns.shape[0]):
         for p in range(w.shape[0]):
             score = b[p]
-            for j in range(columns.shape[1]):
+            for j in range(w.shape[1]):
                 score += columns[i, j] * w[p, j]
             out[i, p] = score
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import KernelClusterer, integer, number, one_of, seed_of
-from dmkc.clusterers.cccp import MarginFit, MarginSettings, margin_fit, run_together
-from dmkc.clusterers.geometry import Geometry, Point, Several, TwoSided
+from dmkc.clusterers.cccp import MarginSettings
+from dmkc.clusterers.margin import Learned, carry_on, learn
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.prepare import Prepared, prepare
-from dmkc.clusterers.starts import Start, check_init, starts_on_sample
-from dmkc.master.norms import conjugate
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
+from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.starts import check_init
+from dmkc.clusterers.subset import spread_all, take_subset
+from dmkc.data import Rows
+from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
-from dmkc.scan.engine import open_engine
+from dmkc.scan.engine import Engine, ThreadEngine, open_engine
 from dmkc.scan.limits import one_blas_thread
-
-CALIBRATION_TWO, CALIBRATION_SEVERAL = 6.0, 3.0
-"""C times the size of the first start's separation in feature space, when C is left open."""
 
 
 class MultipleKernelClustering(KernelClusterer):
@@ -68,9 +67,14 @@ class MultipleKernelClustering(KernelClusterer):
         How many "random" starts, and how many components per kernel for "pca".
     refine : {"best", "all"}, default="best"
         Which starts are carried on from the sample to all rows.
-    sample_rows : int, default=16384
+    sample_rows : int, default=8192
         Size of the uniform sample on which widths, landmarks and starts are found.  Data with no
         more rows than this are fitted on all rows from the beginning.
+    train_rows : int, float or None, default=None
+        Train on a uniform subset of this many rows (or this share, below 1), in memory, and label
+        all rows in one pass; None trains on all rows.
+    polish : int, default=0
+        Relabelings of all rows, at most, after training on a subset.
     tol : float, default=1e-3
         Relative gap of the convex problems and relative fall of the objective at which to stop;
         for several clusters the gap is 10 tol and tol the share of relabeled rows.
@@ -80,8 +84,11 @@ class MultipleKernelClustering(KernelClusterer):
         Master problem: the dual solved directly, or the paper's cone program through cvxpy.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of features; "auto" takes float64 while they fit in 64 MB.
-    feature_mode : {"auto", "persist", "recompute"}, default="auto"
-        Keep kernel columns in memory or make them anew on every scan; "auto" decides by size.
+    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
+        Keep kernel columns in memory, make them anew on every scan, or write them once to a
+        temporary Zarr store; "auto" decides by size, memory and cost.
+    store_path : str or None, default=None
+        Existing folder for that store, which all workers can reach.
     random_state : int, RandomState or None, default=None
         Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
         chunks, the workers and the scheduler are.
@@ -101,6 +108,7 @@ class MultipleKernelClustering(KernelClusterer):
         so that all clusters weigh the same).
     start_ : str, the start that was kept.
     n_iter_ : int, relabelings.
+    converged_ : bool, whether labels settled before max_iter.
     n_scans_ : int, passes over all rows.
     history_ : list of dict, one per scan.
     model_ : KernelModel, all that `predict` needs.
@@ -133,12 +141,15 @@ class MultipleKernelClustering(KernelClusterer):
         init: Any = "auto",
         n_init: int = 4,
         refine: str = "best",
-        sample_rows: int = 16384,
+        sample_rows: int = 8192,
+        train_rows: Any = None,
+        polish: int = 0,
         tol: float = 1e-3,
         max_iter: int = 50,
         solver: str = "clarabel",
         dtype: str = "auto",
         feature_mode: str = "auto",
+        store_path: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
         client: Any = None,
@@ -155,35 +166,33 @@ class MultipleKernelClustering(KernelClusterer):
         self.n_init = n_init
         self.refine = refine
         self.sample_rows = sample_rows
+        self.train_rows = train_rows
+        self.polish = polish
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
         self.dtype = dtype
         self.feature_mode = feature_mode
+        self.store_path = store_path
         self.random_state = random_state
         self.verbose = verbose
         self.client = client
 
-    def fit(self, X: Any, y: Any = None) -> MultipleKernelClustering:
-        """Cluster the rows of `X`; `y` is ignored."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultipleKernelClustering:
+        """Cluster the rows of `X`; `y` is ignored.
+
+        With `sample_weight` a row of weight 3 counts as three equal rows.
+        """
         seed = seed_of(self.random_state)
-        settings = self._feature_settings(seed)
-        margin = self._margin_settings()
+        settings, margin = self._feature_settings(seed), self._margin_settings()
         rows = self._fit_rows(X)
         if self.n_clusters > 1:
             check_init(self.init, self.n_clusters, rows.n_rows)
         engine = open_engine(self.client)
         progress = Progress(self.verbose, self.tol)
+        fit = self._fit_all if self.train_rows is None else self._fit_subset
         with one_blas_thread():
-            prepared = prepare(rows, engine, settings, self.n_clusters)
-            progress.say(
-                f"{rows.n_rows} rows x {rows.n_columns} columns, "
-                f"{prepared.features.offsets[-1]} features of {len(settings.kernels)} kernels, "
-                f"{prepared.mode}, on {engine.description}"
-            )
-            scans = self._learn(prepared, margin, seed, progress)
-            self.labels_ = self._labels(prepared)
-        self.n_scans_ = 1 + prepared.everywhere.n_scans + (scans if prepared.sample_is_all else 0)
+            fit(rows, engine, settings, margin, sample_weight, progress)
         self.history_ = progress.history()
         progress.end(
             f"{self.n_iter_} relabelings, {self.n_scans_} scans of all rows, objective "
@@ -191,10 +200,59 @@ class MultipleKernelClustering(KernelClusterer):
         )
         return self
 
+    def _fit_all(
+        self,
+        rows: Rows,
+        engine: Engine,
+        settings: FeatureSettings,
+        margin: MarginSettings,
+        sample_weight: Any,
+        progress: Progress,
+    ) -> None:
+        """Train on all rows."""
+        if self.polish:
+            raise ValueError("polish goes with train_rows: without it all rows are trained on.")
+        prepared = prepare(rows, engine, settings, self.n_clusters, sample_weight)
+        progress.say(_about(rows, prepared.features, prepared.mode, engine))
+        learned = self._learn(prepared, margin, self.init, settings.seed, progress)
+        self._keep(learned, prepared.features, rows)
+        self.labels_ = self._labels(rows, prepared.everywhere)
+        self.n_scans_ = 1 + prepared.everywhere.n_scans
+
+    def _fit_subset(
+        self,
+        rows: Rows,
+        engine: Engine,
+        settings: FeatureSettings,
+        margin: MarginSettings,
+        sample_weight: Any,
+        progress: Progress,
+    ) -> None:
+        """Train on a subset in memory, go on with all rows if asked, label all rows."""
+        subset = take_subset(rows, engine, self.train_rows, settings.seed, sample_weight)
+        local = ThreadEngine()
+        prepared = prepare(subset.rows, local, settings, self.n_clusters, subset.weights)
+        features, everywhere = prepared.features, None
+        progress.say(f"training on {subset.rows.n_rows} of {rows.n_rows} rows")
+        init = subset.restricted(self.init)
+        learned = self._learn(prepared, margin, init, settings.seed, progress)
+        if learned is not None and self.polish:
+            everywhere, mode = spread_all(rows, engine, settings, features, sample_weight)
+            progress.say(_about(rows, features, mode, engine))
+            mean = features.slope(everywhere.column_mean(), 1.0)
+            short = replace(learned.settings, max_iter=self.polish)
+            fits, names = [learned.fit], [learned.start]
+            (fit,) = carry_on(features, mean, everywhere, short, fits, names, progress)
+            learned = replace(learned, fit=replace(fit, converged=True))
+        self._keep(learned, features, rows)
+        self.labels_ = self._labels(rows, everywhere)
+        self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
+
     def _margin_settings(self) -> MarginSettings:
         m = integer("n_clusters", self.n_clusters, 1)
         integer("n_init", self.n_init, 1)
         integer("verbose", self.verbose, 0)
+        integer("polish", self.polish, 0)
         one_of("refine", self.refine, ("best", "all"))
         if m > 1:
             check_init(self.init, m)
@@ -221,80 +279,20 @@ class MultipleKernelClustering(KernelClusterer):
         return None if self.balance is None else number("balance", self.balance, 0, False)
 
     def _learn(
-        self, prepared: Prepared, settings: MarginSettings, seed: int, progress: Progress
-    ) -> int:
-        """Learn the model; returns the number of scans of the sample."""
-        features, m = prepared.features, self.n_clusters
+        self, prepared: Prepared, margin: MarginSettings, init: Any, seed: int, progress: Progress
+    ) -> Learned | None:
+        if self.n_clusters == 1:
+            return None
+        m, n_init, refine = self.n_clusters, self.n_init, self.refine
+        return learn(prepared, margin, m, init, n_init, refine, seed, progress)
+
+    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
         self.kernels_ = list(features.kernels)
-        if m == 1:
-            self._one_cluster(prepared)
-            return 0
-        starts = starts_on_sample(prepared, self.init, self.n_init, m, seed)
-        sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-        phi = features.features(prepared.sample.columns)
-        geometry: Geometry = Several(features, m) if m > 2 else TwoSided(features, phi.mean(axis=0))
-        if np.isnan(settings.C):
-            settings = replace(settings, C=calibrated_c(geometry, phi, starts[0], settings.norm))
-        fits = run_together(
-            [
-                margin_fit(
-                    geometry,
-                    geometry.start(column, sample.width, start.shares(m)),
-                    settings,
-                    progress.reporter(start.name, "sample", sample),
-                    first_points(geometry, phi, start),
-                )
-                for start, column in zip(starts, at, strict=True)
-            ],
-            sample.cuts,
-        )
-        names = [s.name for s in starts]
-        if not prepared.sample_is_all:
-            if self.refine == "best":
-                best = _lowest(fits)
-                fits, names = [fits[best]], [names[best]]
-            fits = self._refine(prepared, settings, fits, names, progress)
-        best = _lowest(fits)
-        self._keep(fits[best], names[best], prepared, settings, geometry)
-        return sample.n_scans
-
-    def _refine(
-        self,
-        prepared: Prepared,
-        settings: MarginSettings,
-        fits: list[MarginFit],
-        names: list[str],
-        progress: Progress,
-    ) -> list[MarginFit]:
-        """Carry fits of the sample on to all rows."""
-        features, rows = prepared.features, prepared.everywhere
-        nothing = np.zeros(features.offsets[-1])  # features are centred on all rows
-        m = self.n_clusters
-        geometry: Geometry = Several(features, m) if m > 2 else TwoSided(features, nothing)
-        points = [geometry.feasible(fit.model.point, settings.balance) for fit in fits]
-        return run_together(
-            [
-                margin_fit(
-                    geometry,
-                    geometry.label(point, fit.model.shares),
-                    settings,
-                    progress.reporter(name, "all", rows),
-                    (point, *(p for p in fit.kept if p is not fit.model.point)),
-                    fit.model.kernel_weights,
-                )
-                for name, fit, point in zip(names, fits, points, strict=True)
-            ],
-            rows.cuts,
-        )
-
-    def _keep(
-        self,
-        fit: MarginFit,
-        name: str,
-        prepared: Prepared,
-        settings: MarginSettings,
-        geometry: Geometry,
-    ) -> None:
+        features = features.unweighted()
+        if learned is None:
+            self._one_cluster(features)
+            return
+        fit, found = learned.fit, learned.fit.model
         if not fit.converged:
             warnings.warn(
                 f"MultipleKernelClustering stopped before it converged ({fit.reason}); "
@@ -302,70 +300,36 @@ class MultipleKernelClustering(KernelClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        found = fit.model
-        v, b = found.point
-        if isinstance(geometry, Several):
-            weights, biases = geometry.unstacked(v), np.zeros(self.n_clusters)
-        else:
-            weights, biases = v[None, :], np.array([b])
-        model = KernelModel(prepared.features, weights, biases, found.kernel_weights)
-        self.model_ = model.reordered(found.shares, prepared.rows)
-        if np.any(found.shares == 0):
-            empty = int(np.sum(found.shares == 0))
+        empty = int(np.sum(found.shares == 0))
+        if empty:
             warnings.warn(f"{empty} of {self.n_clusters} clusters are empty.", stacklevel=4)
+        self.model_ = learned.kernel_model(features).reordered(found.shares, rows)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
-        self.C_ = settings.C
-        self.start_ = name
+        self.C_ = learned.settings.C
+        self.start_ = learned.start
         self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
 
-    def _one_cluster(self, prepared: Prepared) -> None:
-        features = prepared.features
-        size = features.offsets[-1]
+    def _one_cluster(self, features: FeatureMap) -> None:
         n_kernels = len(features.kernels)
         weights = np.full(n_kernels, n_kernels ** (-1.0 / self.norm))
-        self.model_ = KernelModel(features, np.zeros((0, size)), np.zeros(0), weights)
+        nothing = np.zeros((0, features.offsets[-1]))
+        self.model_ = KernelModel(features, nothing, np.zeros(0), weights)
         self.kernel_weights_ = weights
         self.objective_, self.C_, self.start_ = 0.0, 0.0, "none"
-        self.n_iter_ = 1
+        self.n_iter_, self.converged_ = 1, True
 
-    def _labels(self, prepared: Prepared) -> Any:
+    def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
         pipeline = self.model_.label_pipeline()
-        if prepared.rows.container.lazy:
-            return labelling.apply(prepared.rows, pipeline, np.dtype(np.int32), None)
-        labels = prepared.everywhere.collect(pipeline.answer, "labels")
-        return prepared.rows.container.wrap(labels)
+        if rows.container.lazy or everywhere is None:
+            return labelling.apply(rows, pipeline, np.dtype(np.int32), None)
+        labels = everywhere.collect(pipeline.answer, "labels")
+        return rows.container.wrap(labels)
 
 
-def calibrated_c(geometry: Geometry, phi: np.ndarray, start: Start, norm: float) -> float:
-    """C at which the first start's separation weighs as much as a few margins.
-
-    A fixed C collapses the clusters or freezes the start, depending on kernels and data.
-    """
-    if isinstance(geometry, Several):
-        slope = geometry.stacked(_centred_means(phi, start, geometry.n_clusters))
-        slope /= geometry.n_clusters
-    else:
-        slope = (2.0 * start.labels - 1.0) @ phi / len(phi)
-    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
-    wanted = CALIBRATION_SEVERAL if isinstance(geometry, Several) else CALIBRATION_TWO
-    return wanted / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
-
-
-def first_points(geometry: Geometry, phi: np.ndarray, start: Start) -> list[Point]:
-    """Where the first cuts are made: at zero, or for several clusters at their centroids."""
-    if not isinstance(geometry, Several):
-        return [geometry.zero()]
-    centres = _centred_means(phi, start, geometry.n_clusters)
-    size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
-    return [(geometry.stacked(centres) / max(size, 1e-12), 0.0)]
-
-
-def _centred_means(phi: np.ndarray, start: Start, m: int) -> np.ndarray:
-    """Mean features of the start's clusters, less their average."""
-    means = np.stack([phi[start.labels == r].mean(axis=0) for r in range(m)])
-    return means - means.mean(axis=0)
-
-
-def _lowest(fits: list[MarginFit]) -> int:
-    return int(np.argmin([fit.model.objective for fit in fits]))
+def _about(rows: Rows, features: FeatureMap, mode: str, engine: Engine) -> str:
+    return (
+        f"{rows.n_rows} rows x {rows.n_columns} columns, {features.offsets[-1]} features of "
+        f"{len(features.kernels)} kernels, {mode}, on {engine.description}"
+    )

@@ -6,25 +6,22 @@ never on chunks, workers or scheduler.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
-from dmkc.data import Lazy, Rows
+from dmkc.clusterers.rowset import RowSet, SampleRows
+from dmkc.clusterers.spread import choose_mode, row_blocks, spread
+from dmkc.data import Rows, Weighted
 from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Scaling, data_scale
 from dmkc.kernels.columns import column_offsets, padded
 from dmkc.kernels.landmarks import choose_landmarks
-from dmkc.scan.engine import Block, Engine
+from dmkc.scan.engine import Engine
 from dmkc.scan.grid import Grid, leaf_rows_for
 from dmkc.scan.survey import Survey, SurveyScan, sample_positions
 
-log = logging.getLogger("dmkc")
-
-BLOCK_BYTES = 48 << 20
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
 """Features up to this size are float64 when the precision is left open: it costs nothing."""
@@ -40,6 +37,7 @@ class FeatureSettings:
     landmarks: Any
     dtype: str
     mode: str
+    store_path: str | None
     sample_rows: int
     seed: int
 
@@ -65,7 +63,13 @@ class Prepared:
         return len(self.positions) == self.rows.n_rows
 
 
-def prepare(rows: Rows, engine: Engine, settings: FeatureSettings, min_rows: int) -> Prepared:
+def prepare(
+    rows: Rows,
+    engine: Engine,
+    settings: FeatureSettings,
+    min_rows: int,
+    sample_weight: Any = None,
+) -> Prepared:
     """Survey the rows, build the feature map and hold (or plan) the columns."""
     n, d = rows.n_rows, rows.n_columns
     if n < min_rows:
@@ -73,18 +77,18 @@ def prepare(rows: Rows, engine: Engine, settings: FeatureSettings, min_rows: int
             f"n_samples={n} should be >= n_clusters={min_rows}: "
             f"{n} row(s) cannot form {min_rows} clusters."
         )
-    rank = min(settings.rank, n) if isinstance(settings.landmarks, str) else len(settings.landmarks)
+    given = None
+    if not isinstance(settings.landmarks, str):
+        given = _check_landmarks(settings.landmarks, d)
+    rank = min(settings.rank, n) if given is None else len(given)
     width = padded(column_offsets(settings.kernels, d, rank)[-1])
     dtype = _dtype(settings.dtype, n, width)
     leaf_rows = leaf_rows_for(max(width, d))
-    grid = Grid.plan(n, max(width, d), BLOCK_BYTES, engine.threads)
-    mode = choose_mode(settings.mode, n * width * dtype.itemsize, engine)
+    grid = Grid.plan(n, max(width, d), engine.block_bytes, engine.threads)
+    mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
 
-    blocks: list[Block] = list(rows.blocks(grid.block_rows))
-    if rows.in_memory:
-        blocks = engine.bring(blocks)
-    elif mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
-        blocks = engine.hold(_as_is, blocks, "rows")
+    weighted = sample_weight is not None
+    blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     size = max(min(settings.sample_rows, SAMPLE_BYTES // (8 * d)), 64)
     positions = sample_positions(n, size, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
@@ -92,50 +96,34 @@ def prepare(rows: Rows, engine: Engine, settings: FeatureSettings, min_rows: int
     scaling = scaling_of(survey, settings.scale, min_rows)
 
     standardised = scaling.apply(survey.sample)
-    scale = data_scale(standardised)
+    scale = data_scale(standardised, survey.sample_weights)
     kernels = tuple(k.resolve(scale) for k in settings.kernels)
-    landmarks = settings.landmarks
-    if not isinstance(landmarks, str):
-        landmarks = scaling.apply(_check_landmarks(landmarks, d))
-    points = choose_landmarks(landmarks, standardised, rank, settings.seed)
-    maker = ColumnMaker(scaling, kernels, points, dtype, leaf_rows)
+    if given is None:
+        heavy = standardised[survey.sample_weights > 0]
+        points = choose_landmarks(settings.landmarks, heavy, rank, settings.seed)
+    else:
+        points = scaling.apply(given)
+    maker = ColumnMaker(scaling, kernels, points, dtype, leaf_rows, weighted)
 
-    sample = SampleRows(maker(survey.sample), leaf_rows)
+    sample_rows = Weighted(survey.sample, survey.sample_weights)
+    sample = SampleRows(maker(sample_rows), leaf_rows, maker.weight_at)
     sample_is_all = len(positions) == n
     everywhere: RowSet = sample
     if not sample_is_all:
-        make = None if mode == "persist" else maker
-        held = engine.hold(maker, blocks, "columns") if mode == "persist" else blocks
-        everywhere = SpreadRows(engine, grid, held, maker.width, dtype, make)
-    features = FeatureMap.build(maker).normalised(everywhere.column_mean(), sample.columns)
-    check_kernels(features)
+        everywhere = spread(engine, blocks, grid, maker, mode, settings.store_path)
+    raw = FeatureMap.build(maker)
+    features = raw.normalised(everywhere.column_mean(), sample.columns, sample.weights)
+    if min_rows > 1:
+        check_kernels(features)
     return Prepared(
         rows, survey, positions, standardised, features, sample, everywhere, mode, engine
     )
-
-
-def _as_is(rows: Any) -> Any:
-    return rows
 
 
 def _dtype(name: str, n: int, width: int) -> np.dtype:
     if name == "auto":
         return np.dtype(np.float64 if n * width * 8 <= EXACT_BYTES else np.float32)
     return np.dtype(name)
-
-
-def choose_mode(mode: str, n_bytes: int, engine: Engine) -> str:
-    """Keep features in memory when they fit, else make them anew on every scan."""
-    if mode == "auto":
-        mode = "persist" if n_bytes <= engine.memory else "recompute"
-    log.info(
-        "features: %.2f GB, %s (%.2f GB may be held), on %s",
-        n_bytes / 1e9,
-        mode,
-        engine.memory / 1e9,
-        engine.description,
-    )
-    return mode
 
 
 def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
@@ -193,8 +181,10 @@ def check_kernels(features: FeatureMap) -> None:
 
 def _check_landmarks(landmarks: Any, d: int) -> np.ndarray:
     points = np.asarray(landmarks, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
-        raise ValueError(f"landmarks must be finite rows with {d} columns, like X.")
+    if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
+        raise ValueError(f"landmarks must be one or more rows with {d} columns, like X.")
+    if not np.isfinite(points).all():
+        raise ValueError("landmarks must be finite, but hold NaN or infinite values.")
     return points
 
 

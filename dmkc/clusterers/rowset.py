@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ class RowSet(ABC):
     width: int
     dtype: np.dtype
     n_scans: int
+    weight_at: int
+    """The column that holds the rows' weights; negative: every row weighs 1."""
 
     @abstractmethod
     def run(self, scan: Scan) -> Node:
@@ -35,7 +37,8 @@ class RowSet(ABC):
 
     def cuts(self, requests: Sequence[Any]) -> list[list[Any]]:
         """The cuts that several fits ask for (all of one kind), in one scan."""
-        scan = requests[0].scan([r.widened(self.width) for r in requests], self.dtype)
+        wide = [r.widened(self.width) for r in requests]
+        scan = requests[0].scan(wide, self.dtype, self.weight_at)
         return scan.unpack(self.run(scan), requests)
 
     def column_mean(self) -> np.ndarray:
@@ -68,6 +71,7 @@ class SpreadRows(RowSet):
     dtype: np.dtype
     make: Callable[[Any], Any] | None
     """Makes the columns on every scan; None when the blocks are columns already."""
+    weight_at: int = -1
     n_scans: int = 0
 
     @property
@@ -95,7 +99,8 @@ class SampleRows(RowSet):
 
     columns: np.ndarray
     leaf_rows: int
-    n_scans: int = field(default=0)
+    weight_at: int = -1
+    n_scans: int = 0
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -125,4 +130,12 @@ class SampleRows(RowSet):
         columns[:, :width] = self.columns
         for k, labels in enumerate(labelings):
             columns[:, width + k] = labels
-        return SampleRows(columns, self.leaf_rows), [width + k for k in range(len(labelings))]
+        places = [width + k for k in range(len(labelings))]
+        return SampleRows(columns, self.leaf_rows, self.weight_at), places
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the rows."""
+        if self.weight_at < 0:
+            return np.ones(len(self.columns))
+        return self.columns[:, self.weight_at].astype(np.float64)

@@ -6,6 +6,7 @@ is a cluster number for every sampled row; a convex fit on the sample turns it i
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,23 +35,27 @@ class Start:
     name: str
     labels: np.ndarray
 
-    def shares(self, n_clusters: int) -> np.ndarray:
-        return np.bincount(self.labels, minlength=n_clusters) / len(self.labels)
+    def shares(self, n_clusters: int, weights: np.ndarray) -> np.ndarray:
+        return np.bincount(self.labels, weights, minlength=n_clusters) / weights.sum()
 
 
 def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[Any]:
     """The starts asked for, as a list of kinds and labelings."""
     if isinstance(init, str) and init == "auto":
         return list(DEFAULT_TWO if n_clusters == 2 else DEFAULT_SEVERAL)
-    items = [init] if isinstance(init, (str, np.ndarray)) or np.ndim(init) == 0 else list(init)
-    if items and all(np.ndim(i) == 0 and not isinstance(i, str) for i in items):
+    items = list(init) if isinstance(init, (list, tuple)) else [init]
+    if items and all(np.isscalar(i) and not isinstance(i, str) for i in items):
         items = [np.asarray(items)]
     if not items:
         raise ValueError("init must name at least one start.")
     for item in items:
         if isinstance(item, str):
             if item not in KINDS:
-                raise ValueError(f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.")
+                close = difflib.get_close_matches(item, KINDS, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(
+                    f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.{hint}"
+                )
             continue
         labels = np.asarray(item)
         if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
@@ -70,14 +75,15 @@ def starts_on_sample(
 ) -> list[Start]:
     """Named labelings of the sample in which every cluster occurs, without repetition."""
     items = check_init(init, n_clusters, prepared.rows.n_rows)
+    weights = prepared.sample.weights
     unique: dict[bytes, Start] = {}
     for start in _all(items, prepared, n_init, n_clusters, seed):
-        if start.shares(n_clusters).min() > 0:
+        if start.shares(n_clusters, weights).min() > 0:
             unique.setdefault(_in_order(start.labels).tobytes(), start)
     large = {
         key: start
         for key, start in unique.items()
-        if start.name == "given" or start.shares(n_clusters).min() * n_clusters >= SMALLEST
+        if start.name == "given" or start.shares(n_clusters, weights).min() * n_clusters >= SMALLEST
     }
     unique = large or unique
     if not unique:
@@ -86,14 +92,23 @@ def starts_on_sample(
     return list(unique.values())
 
 
+def k_means_start(prepared: Prepared, starts: list[Start], m: int, seed: int) -> Start:
+    """The k-means labeling of the sample; the first of the starts where k-means finds fewer."""
+    for start in starts:
+        if start.name == "k-means":
+            return start
+    labels = _k_means(prepared.standardised, prepared.sample.weights, m, seed)
+    return Start("k-means", labels) if len(np.unique(labels)) == m else starts[0]
+
+
 def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -> Iterator[Start]:
-    rows = prepared.standardised
+    rows, weights = prepared.standardised, prepared.sample.weights
     for item in items:
         if not isinstance(item, str):
             _, labels = np.unique(item, return_inverse=True)
             yield Start("given", labels[prepared.positions])
         elif item == "k-means":
-            yield Start(item, _k_means(rows, m, seed))
+            yield Start(item, _k_means(rows, weights, m, seed))
         elif item == "random":
             rng = np.random.default_rng([seed, 3])
             for i in range(n_init):
@@ -101,9 +116,9 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
         else:
             for kernel, phi in _features_by_kernel(prepared):
                 if item == "pca":
-                    yield from _principal(kernel, phi, n_init, m, seed)
+                    yield from _principal(kernel, phi, weights, n_init, m, seed)
                 elif not (isinstance(kernel, Linear) and "k-means" in items):
-                    yield Start(f"k-means, {kernel}", _k_means(phi, m, seed))
+                    yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed))
 
 
 def _features_by_kernel(prepared: Prepared) -> Iterator[tuple[Kernel, np.ndarray]]:
@@ -114,28 +129,49 @@ def _features_by_kernel(prepared: Prepared) -> Iterator[tuple[Kernel, np.ndarray
         yield kernel, phi[:, a:b]
 
 
-def _k_means(rows: np.ndarray, m: int, seed: int) -> np.ndarray:
-    few = rows
+def _k_means(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.ndarray:
+    few, heavy = rows, weights
     if len(rows) > K_MEANS_ROWS:
-        few = rows[np.linspace(0, len(rows) - 1, K_MEANS_ROWS).astype(int)]
-    if len(np.unique(few[: 64 * m], axis=0)) < m and len(np.unique(few, axis=0)) < m:
+        some = np.linspace(0, len(rows) - 1, K_MEANS_ROWS).astype(int)
+        few, heavy = rows[some], weights[some]
+    few, heavy = _distinct(few, heavy)
+    if len(few) < m:
         return np.zeros(len(rows), np.int64)
-    model = KMeans(m, n_init=K_MEANS_TRIES, random_state=seed).fit(few)
+    equal = np.all(heavy == heavy[0])  # k-means takes another path when weights are given
+    model = KMeans(m, n_init=K_MEANS_TRIES, random_state=seed)
+    model.fit(few, sample_weight=None if equal else heavy)
     centres = model.cluster_centers_
     nearest = np.einsum("ij,ij->i", centres, centres) - 2.0 * rows @ centres.T
     return nearest.argmin(axis=1)
 
 
-def _principal(kernel: Kernel, phi: np.ndarray, count: int, m: int, seed: int) -> Iterator[Start]:
+def _distinct(rows: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows without repetition, sorted, if any are repeated or weigh differently.
+
+    A row of weight 3 and three equal rows then lead to the same clusters.
+    """
+    mix = np.random.default_rng(0).normal(size=rows.shape[1])
+    if len(np.unique(rows @ mix)) == len(rows) and np.all(weights == weights[0]):
+        return rows, weights
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    total = np.bincount(which.ravel(), weights, minlength=len(distinct))
+    return distinct[total > 0], total[total > 0]
+
+
+def _principal(
+    kernel: Kernel, phi: np.ndarray, weights: np.ndarray, count: int, m: int, seed: int
+) -> Iterator[Start]:
     """Signs of the leading components for two clusters, k-means on them for several."""
-    values, vectors = np.linalg.eigh(phi.T @ phi)
+    values, vectors = np.linalg.eigh((phi.T * weights) @ phi)
     lead = [j for j in range(len(values) - 1, -1, -1) if values[j] > 1e-9 * values[-1]]
     if m == 2:
         for i, j in enumerate(lead[:count]):
             labels = (phi @ vectors[:, j] >= 0).astype(np.int64)
             yield Start(f"component {i + 1}, {kernel}", labels)
     elif lead:
-        yield Start(f"components, {kernel}", _k_means(phi @ vectors[:, lead[: m - 1]], m, seed))
+        yield Start(
+            f"components, {kernel}", _k_means(phi @ vectors[:, lead[: m - 1]], weights, m, seed)
+        )
 
 
 def _balanced(rng: np.random.Generator, n: int, m: int) -> np.ndarray:

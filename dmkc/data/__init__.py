@@ -4,5 +4,17 @@ from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.data.container import Container
 from dmkc.data.entry import as_rows
 from dmkc.data.rows import Rows
+from dmkc.data.weights import Weighted, check_weights, parted, with_weights
 
-__all__ = ["Block", "Container", "Lazy", "Read", "Rows", "as_rows"]
+__all__ = [
+    "Block",
+    "Container",
+    "Lazy",
+    "Read",
+    "Rows",
+    "Weighted",
+    "as_rows",
+    "check_weights",
+    "parted",
+    "with_weights",
+]

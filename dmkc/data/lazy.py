@@ -103,12 +103,26 @@ def dask_rows(
     )
 
 
+def _fixed(frame: Any) -> Any:
+    """The same frame with partitions that stay as they are.
+
+    Dask joins the partitions of a Parquet file when few of its columns are used, so that the
+    index alone would have others than the columns.
+    """
+    return frame.map_partitions(_as_is, meta=frame._meta).optimize()
+
+
+def _as_is(part: Any) -> Any:
+    return part
+
+
 def dask_frame_rows(frame: Any) -> Rows:
     """Return the rows of a Dask DataFrame."""
     n_columns = len(frame.columns)
     if n_columns == 0:
         checks.check_shape((len(frame), 0))
     dtype = checks.frame_dtype(frame.columns, frame.dtypes)
+    frame = _fixed(frame)
     log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
     # The index alone is enough for counting, so that a Parquet reader can leave columns out.
     counts = frame.index.map_partitions(len).compute()

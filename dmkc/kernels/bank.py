@@ -70,22 +70,40 @@ def _as_kernel(item: Any) -> Kernel:
     raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
 
 
-def data_scale(sample: np.ndarray) -> DataScale:
-    """Typical distances between standardised rows of a sample."""
-    rows = sample
-    if len(rows) > MEDIAN_ROWS:
-        rows = rows[np.linspace(0, len(rows) - 1, MEDIAN_ROWS).astype(int)]
+def data_scale(sample: np.ndarray, weights: np.ndarray | None = None) -> DataScale:
+    """Typical distances between standardised rows of a sample; a row of weight 2 counts twice."""
+    weights = np.ones(len(sample)) if weights is None else weights
+    some = np.flatnonzero(weights > 0)
+    if len(some) > MEDIAN_ROWS:
+        some = some[np.linspace(0, len(some) - 1, MEDIAN_ROWS).astype(int)]
+    rows, weights = sample[some], weights[some]
+    first, second = np.triu_indices(len(rows), 1)
+    pairs = weights[first] * weights[second]
+    itself = np.maximum(weights * (weights - 1.0) / 2.0, 0.0)  # pairs of a repeated row
     return DataScale(
         sample.shape[1],
-        _median(pdist(rows, "sqeuclidean")),
-        _median(pdist(rows, "cityblock")),
+        _median(pdist(rows, "sqeuclidean"), pairs, float(itself.sum())),
+        _median(pdist(rows, "cityblock"), pairs, float(itself.sum())),
     )
 
 
-def _median(distances: np.ndarray) -> float:
+def _median(distances: np.ndarray, weights: np.ndarray, zeros: float) -> float:
     """The median, of the non-zero distances if more than half of the rows coincide."""
-    positive = distances[distances > 0]
-    if len(positive) == 0:
+    positive = distances > 0
+    if not positive.any():
         return 1.0
-    middle = float(np.median(distances))
-    return middle if middle > 0 else float(np.median(positive))
+    every = np.append(distances, 0.0), np.append(weights, zeros)
+    middle = weighted_median(*every)
+    return middle if middle > 0 else weighted_median(distances[positive], weights[positive])
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """The median of values that are repeated as often as their weights say."""
+    order = np.argsort(values, kind="stable")
+    values, reach = values[order], np.cumsum(weights[order])
+    half = reach[-1] / 2.0
+    at = int(np.searchsorted(reach, half * (1.0 - 1e-12)))
+    if reach[at] <= half * (1.0 + 1e-12):  # the middle lies between two values
+        after = int(np.searchsorted(reach, half * (1.0 + 1e-12), side="right"))
+        return float(values[at] + values[min(after, len(values) - 1)]) / 2.0
+    return float(values[at])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.data import parted
 from dmkc.kernels import loops
 from dmkc.kernels.kernels import Kernel, Linear, Tile
 
@@ -74,6 +75,8 @@ class ColumnMaker:
     dtype: np.dtype
     leaf_rows: int
     """Leaves of the rows this map is for: tiles never straddle two leaves."""
+    weighted: bool = False
+    """Whether rows come with weights, which become one more column."""
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -81,10 +84,22 @@ class ColumnMaker:
 
     @property
     def width(self) -> int:
-        return padded(self.offsets[-1])
+        return padded(self.offsets[-1] + self.weighted)
+
+    @property
+    def weight_at(self) -> int:
+        """The column that holds the weights, or -1."""
+        return self.offsets[-1] if self.weighted else -1
 
     def __call__(self, rows: Any) -> np.ndarray:
         """Columns of a block, tile by tile within each leaf so that bits never depend on blocks."""
+        rows, weights = parted(rows)
+        out = self._columns(rows)
+        if self.weighted:
+            out[:, self.weight_at] = 1.0 if weights is None else weights
+        return out
+
+    def _columns(self, rows: Any) -> np.ndarray:
         marks = self.landmarks.astype(self.dtype)
         mark_squares = np.einsum("ij,ij->i", self.landmarks, self.landmarks).astype(self.dtype)
         out = np.empty((rows.shape[0], self.width), self.dtype)

@@ -60,16 +60,25 @@ class FeatureMap:
             columns, tuple(whitening), tuple(np.zeros(r) for r in sizes), tuple(1.0 for _ in sizes)
         )
 
-    def normalised(self, column_mean: np.ndarray, sample_columns: np.ndarray) -> FeatureMap:
+    def normalised(
+        self,
+        column_mean: np.ndarray,
+        sample_columns: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> FeatureMap:
         """Centred by the mean of all rows, scaled by the spread of a sample's features."""
         means = tuple(self._forward(k, column_mean[a:b]) for k, a, b in self._column_slices())
         scales = []
         for k, a, b in self._column_slices():
             part = self._forward(k, sample_columns[:, a:b].astype(np.float64)) - means[k]
-            power = float(np.mean(np.einsum("ij,ij->i", part, part)))
+            power = float(np.average(np.einsum("ij,ij->i", part, part), weights=weights))
             size = float(np.mean(np.abs(sample_columns[:, a:b]))) or 1.0
             scales.append(power**-0.5 if power > 1e-12 * size**2 else 0.0)
         return replace(self, mean=means, scale=tuple(scales))
+
+    def unweighted(self) -> FeatureMap:
+        """The same map for rows that come without weights."""
+        return replace(self, columns=replace(self.columns, weighted=False))
 
     def to_columns(self, v: np.ndarray, b: float) -> Affine:
         """The model v.Phi(x) + b as a score on raw columns."""
@@ -119,4 +128,6 @@ def whiten(gram: np.ndarray, cut_off: float) -> np.ndarray:
     if values[-1] <= 0:
         return np.zeros((len(gram), 1))
     order = np.flatnonzero(keep)[::-1]
-    return vectors[:, order] / np.sqrt(values[order])
+    vectors = vectors[:, order]
+    sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
+    return vectors * np.where(sides == 0, 1.0, sides) / np.sqrt(values[order])

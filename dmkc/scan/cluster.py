@@ -16,12 +16,21 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker, wait
 
 from dmkc.data import Lazy, Read
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Block, Engine, Make, load, only_node, run_block
+from dmkc.scan.engine import (
+    Block,
+    Engine,
+    Make,
+    block_bytes_for,
+    load,
+    only_node,
+    run_block,
+)
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
 from dmkc.scan.limits import one_blas_thread
 
@@ -58,7 +67,9 @@ class ClusterEngine(Engine):
         workers = self._workers()
         self.threads = sum(workers.values())
         info = client.scheduler_info(n_workers=-1)["workers"]
-        self.memory = int(0.5 * sum(w["memory_limit"] or 0 for w in info.values()))
+        limits = [w["memory_limit"] or psutil.virtual_memory().total for w in info.values()]
+        self.memory = int(0.5 * sum(limits))
+        self.block_bytes = block_bytes_for(self.memory / self.threads)
         self.description = f"{len(workers)} Dask worker(s), {self.threads} thread(s)"
 
     def _workers(self, fresh: bool = False) -> dict[str, int]:
@@ -75,10 +86,20 @@ class ClusterEngine(Engine):
 
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory are sent to the workers once."""
-        return self._place(None, blocks, "rows")
+        return self._settled(self._place(None, blocks, "rows"))
 
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
-        return self._place(make, blocks, name)
+        return self._settled(self._place(make, blocks, name))
+
+    def _settled(self, placed: list[Placed]) -> list[Block]:
+        """The blocks once they are all made; what was lost meanwhile is made again."""
+        for _ in range(ATTEMPTS):
+            with self.client.as_current():
+                wait([p.future for p in placed])
+            if not any(_is_lost(p.future) for p in placed):
+                break
+            self._recover(placed)
+        return list(placed)
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
@@ -162,7 +183,6 @@ class ClusterEngine(Engine):
                     key = f"{name}-{number}-{block.start}"
                     future = self._submit(_make_value, home, key, value, make)
                 placed.append(Placed(future, block.start, block.stop, home, make, block))
-        wait([p.future for p in placed])
         return placed
 
     def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
@@ -177,7 +197,7 @@ class ClusterEngine(Engine):
         time.sleep(0.5)
         homes = self._workers(fresh=True)
         for block in blocks:
-            if not isinstance(block, Placed) or block.future.status == "finished":
+            if not isinstance(block, Placed) or not _is_lost(block.future):
                 continue
             if isinstance(block.source, Placed):
                 self._recover([block.source])
@@ -220,6 +240,13 @@ class ClusterEngine(Engine):
                 piece = run[i * len(run) // parts : (i + 1) * len(run) // parts]
                 groups.append((home, piece))
         return groups
+
+
+def _is_lost(future: Future) -> bool:
+    """Whether a value went with its worker (other errors are for whoever asks for the value)."""
+    if future.status == "error":
+        return isinstance(future.exception(), _LOST)
+    return future.status in ("cancelled", "lost")
 
 
 def _make_value(rows: Any, make: Make | None) -> Any:

@@ -2,7 +2,8 @@
 
 Compilation happens once per environment.  Numba keeps its cache beside the source; where that
 folder cannot be written (a system-wide installation) it falls back to the user's cache folder by
-itself, and `NUMBA_CACHE_DIR` overrides both.
+itself, and `NUMBA_CACHE_DIR` overrides both.  A cached function is renewed only when its own file
+changes, so compiled functions never call compiled functions of another file.
 """
 
 from __future__ import annotations

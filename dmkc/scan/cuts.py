@@ -43,8 +43,8 @@ class CutRequest:
         return CutRequest(widened(self.label, width), models)
 
     @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype) -> CutScan:
-        return CutScan.of(requests, dtype)
+    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> CutScan:
+        return CutScan.of(requests, dtype, weight_at)
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,12 @@ class CutScan(Scan):
     model_b: np.ndarray
     owner: np.ndarray
     """Which labeling each model belongs to."""
+    weight_at: int = -1
+    """The column that holds the rows' weights; negative: every row weighs 1."""
     name = "cuts"
 
     @classmethod
-    def of(cls, requests: Sequence[CutRequest], dtype: np.dtype) -> CutScan:
+    def of(cls, requests: Sequence[CutRequest], dtype: np.dtype, weight_at: int = -1) -> CutScan:
         """One scan for all requests; equal labelings are formed once."""
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
@@ -96,26 +98,23 @@ class CutScan(Scan):
             np.array([m.w for m in models], dtype),
             np.array([m.b for m in models], dtype),
             np.array(owner, np.int64),
+            weight_at,
         )
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
-        columns, weight = rows if isinstance(rows, tuple) else (rows, np.empty(0, rows.dtype))
         if len(self.owner) <= FUSED_MODELS:
-            return self._fused(columns, weight, first_row, leaf_rows)
-        parts = []
-        for leaf, first in leaves(columns, first_row, leaf_rows):
-            at = first - first_row
-            parts.append(self._product(leaf, weight[at : at + len(leaf)], first))
+            return self._fused(rows, first_row, leaf_rows)
+        parts = (self._product(leaf, at) for leaf, at in leaves(rows, first_row, leaf_rows))
         return fold_leaves(parts, self.merge)
 
-    def _fused(self, columns: np.ndarray, weight: np.ndarray, first: int, leaf_rows: int) -> Node:
+    def _fused(self, columns: np.ndarray, first: int, leaf_rows: int) -> Node:
         n_leaves, n_models = -(-len(columns) // leaf_rows), len(self.owner)
         sums = np.zeros((n_leaves, n_models, columns.shape[1]))
         scalars = np.zeros((n_leaves, n_models, fused.SCALARS))
         marks = np.zeros((n_leaves, n_models), np.uint64)
         fused.cuts_of_leaves(
             columns,
-            weight,
+            self.weight_at,
             self.label_w,
             self.label_b,
             self.model_w,
@@ -129,7 +128,7 @@ class CutScan(Scan):
         )
         return _fold_stack(sums), _fold_stack(scalars), _fold_stack(marks)
 
-    def _product(self, leaf: np.ndarray, weight: np.ndarray, first: int) -> Node:
+    def _product(self, leaf: np.ndarray, first: int) -> Node:
         n_labels, n_models = len(self.label_b), len(self.owner)
         all_w = np.ascontiguousarray(np.concatenate([self.label_w, self.model_w]).T)
         all_b = np.concatenate([self.label_b, self.model_b])[:, None]
@@ -141,9 +140,15 @@ class CutScan(Scan):
             scores = np.ascontiguousarray((tile @ all_w).T)
             scores += all_b
             mask = np.empty((n_models, len(tile)), leaf.dtype)
-            heavy = weight[start : start + TILE_ROWS]
             fused.masks_of_scores(
-                scores, heavy, n_labels, self.owner, first + start, mask, scalars, marks
+                scores,
+                weights_of(tile, self.weight_at),
+                n_labels,
+                self.owner,
+                first + start,
+                mask,
+                scalars,
+                marks,
             )
             sums += mask @ tile
         return sums, scalars, marks
@@ -159,6 +164,11 @@ class CutScan(Scan):
             ]
             for request in requests
         ]
+
+
+def weights_of(tile: np.ndarray, weight_at: int) -> np.ndarray:
+    """The weights of a tile's rows."""
+    return np.ones(len(tile), tile.dtype) if weight_at < 0 else tile[:, weight_at].copy()
 
 
 def widened(affine: Affine, width: int) -> Affine:

@@ -28,6 +28,9 @@ from dmkc.scan.limits import one_blas_thread
 Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
 Make = Callable[[Any], Any]
 
+MAX_BLOCK_BYTES = 48 << 20
+MIN_BLOCK_BYTES = 2 << 20
+
 
 @dataclass(frozen=True)
 class Held:
@@ -58,6 +61,11 @@ def only_node(pieces: Sequence[Piece], grid: Grid, scan: Scan) -> Node:
     return done[0][2]
 
 
+def block_bytes_for(memory_per_thread: float) -> int:
+    """Tens of MB, less where a worker has little memory."""
+    return int(min(MAX_BLOCK_BYTES, max(memory_per_thread / 8, MIN_BLOCK_BYTES)))
+
+
 class Engine(ABC):
     """Runs scans over blocks of rows."""
 
@@ -65,6 +73,8 @@ class Engine(ABC):
     """Tasks that can run at once."""
     memory: int
     """Bytes that held blocks may take in all."""
+    block_bytes: int
+    """Bytes of columns that one task should work on."""
     description: str
     """Where scans run, in words."""
 
@@ -100,6 +110,7 @@ class ThreadEngine(Engine):
         workers = 1 if synchronous else (dask.config.get("num_workers", None) or _cpus())
         self.threads = int(workers)
         self.memory = int(0.5 * psutil.virtual_memory().available)
+        self.block_bytes = block_bytes_for(self.memory / self.threads)
         self.description = f"this process, {self.threads} thread(s)"
 
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:

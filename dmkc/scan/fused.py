@@ -26,9 +26,18 @@ def row_hash(row):  # pragma: no cover - compiled
 
 
 @compiled
+def row_hashes(first_row, n):  # pragma: no cover - compiled
+    """Hashes of consecutive global row numbers."""
+    out = np.empty(n, np.uint64)
+    for i in range(n):
+        out[i] = row_hash(first_row + i)
+    return out
+
+
+@compiled
 def cuts_of_leaves(
     columns,
-    weight,
+    weight_at,
     label_w,
     label_b,
     model_w,
@@ -40,12 +49,14 @@ def cuts_of_leaves(
     scalars,
     marks,
 ):  # pragma: no cover - compiled
-    """Cuts of a few models, one leaf after the other, into sums[leaf, model], scalars, marks."""
+    """Cuts of a few models, one leaf after the other, into sums[leaf, model], scalars, marks.
+
+    The weights of the rows are the column `weight_at`, or 1 when it is negative.
+    """
     n, d = columns.shape
     n_labels, n_models = label_w.shape[0], model_w.shape[0]
     kind = columns.dtype.type
     zero, one = kind(0), kind(1)
-    weighted = weight.shape[0] > 0
     partial = np.zeros((n_models, d), columns.dtype)
     side = np.empty(n_labels, columns.dtype)
     for leaf in range(sums.shape[0]):
@@ -54,7 +65,7 @@ def cuts_of_leaves(
             partial[:] = zero
             for i in range(tile, min(stop, tile + ROWS_PER_PARTIAL)):
                 row = columns[i]
-                w = kind(weight[i]) if weighted else one
+                w = row[weight_at] if weight_at >= 0 else one
                 for s in range(n_labels):
                     score = label_b[s]
                     for j in range(d):
@@ -99,19 +110,14 @@ def masks_of_scores(
     n = scores.shape[1]
     kind = scores.dtype.type
     zero, one = kind(0), kind(1)
-    weighted = weight.shape[0] > 0
-    hashes = np.empty(n, np.uint64)
-    heavy = np.empty(n, scores.dtype)
-    for i in range(n):
-        hashes[i] = row_hash(first_row + i)
-        heavy[i] = kind(weight[i]) if weighted else one
+    hashes = row_hashes(first_row, n)
     for p in range(owner.shape[0]):
         label = scores[owner[p]]
         own = scores[n_labels + p]
         masked = signed = hinge = own_hinge = changed = positive = total = count = zero
         mark = np.uint64(0)
         for i in range(n):
-            w = heavy[i]
+            w = weight[i]
             score = own[i]
             z = one if label[i] >= zero else -one
             side = one if score >= zero else -one

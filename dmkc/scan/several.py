@@ -16,8 +16,8 @@ import numpy as np
 
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS, Affine, widened
-from dmkc.scan.fused import row_hash
+from dmkc.scan.cuts import TILE_ROWS, Affine, weights_of, widened
+from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 
 MASKED, HINGE, CHANGED, TOTAL = range(4)
@@ -47,8 +47,8 @@ class SeveralRequest:
         return replace(self, label=_widened(self.label, width), models=models)
 
     @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype) -> SeveralScan:
-        return SeveralScan.of(requests, dtype)
+    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> SeveralScan:
+        return SeveralScan.of(requests, dtype, weight_at)
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,14 @@ class SeveralScan(Scan):
     """(labelings, clusters)"""
     owner: np.ndarray
     """Which labeling each model belongs to."""
+    weight_at: int = -1
+    """The column that holds the rows' weights; negative: every row weighs 1."""
     name = "cuts"
 
     @classmethod
-    def of(cls, requests: Sequence[SeveralRequest], dtype: np.dtype) -> SeveralScan:
+    def of(
+        cls, requests: Sequence[SeveralRequest], dtype: np.dtype, weight_at: int = -1
+    ) -> SeveralScan:
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
         return cls(
@@ -102,21 +106,19 @@ class SeveralScan(Scan):
             np.concatenate([m.b for m in models]).astype(dtype),
             np.array([r.cluster_weights for r in requests], dtype),
             np.array(owner, np.int64),
+            weight_at,
         )
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
-        columns, weight = rows if isinstance(rows, tuple) else (rows, np.empty(0, rows.dtype))
         all_w = np.concatenate([self.label_w, self.model_w]).T
         all_b = np.concatenate([self.label_b, self.model_b])
-        parts = []
-        for leaf, first in leaves(columns, first_row, leaf_rows):
-            at = first - first_row
-            parts.append(self._leaf(leaf, weight[at : at + len(leaf)], first, all_w, all_b))
+        parts = (
+            self._leaf(leaf, first, all_w, all_b)
+            for leaf, first in leaves(rows, first_row, leaf_rows)
+        )
         return fold_leaves(parts, self.merge)
 
-    def _leaf(
-        self, leaf: np.ndarray, weight: np.ndarray, first: int, all_w: np.ndarray, all_b: np.ndarray
-    ) -> Node:
+    def _leaf(self, leaf: np.ndarray, first: int, all_w: np.ndarray, all_b: np.ndarray) -> Node:
         n_models, m = len(self.owner), self.cluster_weights.shape[1]
         sums = np.zeros((n_models, m, leaf.shape[1]))
         by_cluster = np.zeros((n_models, 3, m))
@@ -129,10 +131,10 @@ class SeveralScan(Scan):
             _accumulate(
                 tile,
                 scores,
-                weight[start : start + TILE_ROWS],
+                weights_of(tile, self.weight_at),
                 self.cluster_weights,
                 self.owner,
-                first + start,
+                row_hashes(first + start, len(tile)),
                 sums,
                 by_cluster,
                 scalars,
@@ -165,7 +167,7 @@ class SeveralScan(Scan):
 
 @compiled
 def _accumulate(
-    tile, scores, weight, cluster_weights, owner, first_row, sums, by_cluster, scalars, marks
+    tile, scores, weight, cluster_weights, owner, hashes, sums, by_cluster, scalars, marks
 ):  # pragma: no cover - compiled
     """Masks of a tile from its scores, and the rows added where they pull and push."""
     n, d = tile.shape
@@ -173,14 +175,13 @@ def _accumulate(
     n_models = owner.shape[0]
     kind = tile.dtype.type
     zero, one = kind(0), kind(1)
-    weighted = weight.shape[0] > 0
     partial = np.zeros((m, d), tile.dtype)
     for p in range(n_models):
         partial[:] = zero
         out = scalars[p]
         at_label, at_model = owner[p] * m, (n_labels + p) * m
         for i in range(n):
-            w = kind(weight[i]) if weighted else one
+            w = weight[i]
             z = 0
             for r in range(1, m):
                 if scores[i, at_label + r] > scores[i, at_label + z]:
@@ -205,7 +206,7 @@ def _accumulate(
             by_cluster[p, 1, own] += w * max(one - lead, zero)
             by_cluster[p, 2, own] += w
             out[TOTAL] += w
-            marks[p] += row_hash(first_row + i) * np.uint64(own + 1)
+            marks[p] += hashes[i] * np.uint64(own + 1)
             short = one - scores[i, at_model + z] + scores[i, at_model + rival]
             if short > zero:
                 step = w * cluster_weights[owner[p], z]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.data import parted
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.compiled import compiled_exact
 from dmkc.scan.grid import fold_leaves
@@ -39,11 +40,31 @@ class Survey:
     """The first rows and columns with such values."""
     sample: Any
     """The sampled rows, in row order."""
+    sample_weights: np.ndarray
+    """Weights of the sampled rows."""
 
     @property
     def spread(self) -> np.ndarray:
         """Column standard deviations."""
-        return np.sqrt(self.deviation / max(self.count, 1.0))
+        return np.sqrt(self.deviation / self.count)
+
+
+@dataclass(frozen=True)
+class TakeScan(Scan):
+    """The rows at some positions, with their weights, and nothing else."""
+
+    positions: np.ndarray
+    """Global numbers of the rows, ascending."""
+    name = "take"
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[Any, np.ndarray]:
+        lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
+        rows, weights = parted(rows[self.positions[lo:hi] - first_row])
+        return rows, np.ones(rows.shape[0]) if weights is None else weights
+
+    def merge(self, left: Any, right: Any) -> tuple[Any, np.ndarray]:
+        stack = sp.vstack if sp.issparse(left[0]) else np.concatenate
+        return stack([left[0], right[0]]), np.concatenate([left[1], right[1]])
 
 
 @dataclass(frozen=True)
@@ -62,20 +83,26 @@ class SurveyScan(Scan):
 
     def _leaf(self, rows: Any, first_row: int) -> Survey:
         lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
-        taken = rows[self.positions[lo:hi] - first_row]
+        here = self.positions[lo:hi] - first_row
+        rows, weights = parted(rows)
+        if weights is None:
+            weights = np.ones(rows.shape[0])
         if sp.issparse(rows):
-            return _sparse_leaf(rows, first_row, taken)
-        mean, deviation, low, high, bad = _moments(rows)
-        first_bad = _locate(rows, first_row) if bad.any() else ()
-        return Survey(float(len(rows)), mean, deviation, low, high, bad, first_bad, taken)
+            mean, deviation, low, high, bad, first_bad = _sparse_moments(rows, weights, first_row)
+        else:
+            mean, deviation, low, high, bad = _moments(rows, weights)
+            first_bad = _locate(rows, first_row) if bad.any() else ()
+        total = float(weights.sum())
+        return Survey(total, mean, deviation, low, high, bad, first_bad, rows[here], weights[here])
 
     def merge(self, left: Survey, right: Survey) -> Survey:
         count = left.count + right.count
+        share = right.count / count if count > 0 else 0.5
         stack = sp.vstack if sp.issparse(left.sample) else np.concatenate
         with np.errstate(invalid="ignore"):  # values that are not finite are reported later
             step = right.mean - left.mean
-            mean = left.mean + step * (right.count / count)
-            between = step**2 * (left.count * right.count / count)
+            mean = left.mean + step * share
+            between = step**2 * (left.count * share)
             deviation = left.deviation + right.deviation + between
         return Survey(
             count,
@@ -86,12 +113,14 @@ class SurveyScan(Scan):
             left.bad + right.bad,
             (left.first_bad + right.first_bad)[:SHOWN],
             stack([left.sample, right.sample]),
+            np.concatenate([left.sample_weights, right.sample_weights]),
         )
 
 
 @compiled_exact
-def _moments(rows: np.ndarray) -> tuple:  # pragma: no cover - compiled
+def _moments(rows: np.ndarray, weights: np.ndarray) -> tuple:  # pragma: no cover - compiled
     n, d = rows.shape
+    weight = 0.0
     shift = np.zeros(d)
     total = np.zeros(d)
     squares = np.zeros(d)
@@ -102,18 +131,21 @@ def _moments(rows: np.ndarray) -> tuple:  # pragma: no cover - compiled
         first = 1.0 * rows[0, j]  # also turns booleans into numbers
         shift[j] = first if np.isfinite(first) else 0.0
     for i in range(n):
+        w = weights[i]
+        weight += w
         for j in range(d):
             x = 1.0 * rows[i, j]
             t = x - shift[j]
-            total[j] += t
-            squares[j] += t * t
+            total[j] += w * t
+            squares[j] += w * t * t
             low[j] = min(low[j], x)
             high[j] = max(high[j], x)
             if not np.isfinite(x):
                 bad[0 if np.isnan(x) else 1] += 1
+    weight = max(weight, 1e-300)
     for j in range(d):
-        squares[j] = max(squares[j] - total[j] * total[j] / n, 0.0)
-        total[j] = shift[j] + total[j] / n
+        squares[j] = max(squares[j] - total[j] * total[j] / weight, 0.0)
+        total[j] = shift[j] + total[j] / weight
     return total, squares, low, high, bad
 
 
@@ -122,35 +154,26 @@ def _locate(rows: np.ndarray, first_row: int) -> tuple[tuple[int, int], ...]:
     return tuple((int(i) + first_row, int(j)) for i, j in found)
 
 
-def _sparse_leaf(rows: Any, first_row: int, taken: Any) -> Survey:
-    n, _ = rows.shape
+def _sparse_moments(rows: Any, weights: np.ndarray, first_row: int) -> tuple:
+    """The same of sparse rows; what is not stored is zero."""
+    d = rows.shape[1]
     values = rows.astype(np.float64)
-    data = values.data
-    finite = np.isfinite(data)
+    data, indices = values.data, values.indices
+    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(values.indptr))
     bad = np.array([int(np.isnan(data).sum()), int(np.isinf(data).sum())])
-    first_bad: tuple[tuple[int, int], ...] = ()
-    if not finite.all():
-        places = np.flatnonzero(~finite)[:SHOWN]
-        where = np.searchsorted(values.indptr, places, side="right") - 1
-        columns = values.indices[places]
-        first_bad = tuple((int(i) + first_row, int(j)) for i, j in zip(where, columns, strict=True))
-    d = values.shape[1]
-    stored = np.bincount(values.indices, minlength=d)
-    mean = np.bincount(values.indices, weights=data, minlength=d) / n
-    with np.errstate(invalid="ignore"):
-        gap = data - mean[values.indices]
-        inside = np.bincount(values.indices, weights=gap * gap, minlength=d)
-        squares = inside + (n - stored) * mean**2  # what is not stored is zero
-    return Survey(
-        float(n),
-        mean,
-        squares,
-        np.asarray(values.min(axis=0).todense()).ravel(),
-        np.asarray(values.max(axis=0).todense()).ravel(),
-        bad,
-        first_bad,
-        taken,
+    places = np.flatnonzero(~np.isfinite(data))[:SHOWN]
+    first_bad = tuple(
+        (int(i) + first_row, int(j)) for i, j in zip(row_of[places], indices[places], strict=True)
     )
+    heavy, total = weights[row_of], max(float(weights.sum()), 1e-300)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(indices, heavy * data, minlength=d) / total
+        stored = np.bincount(indices, heavy, minlength=d)
+        inside = np.bincount(indices, heavy * (data - mean[indices]) ** 2, minlength=d)
+        deviation = inside + np.maximum(total - stored, 0.0) * mean**2
+    low = np.asarray(values.min(axis=0).todense()).ravel()
+    high = np.asarray(values.max(axis=0).todense()).ravel()
+    return mean, deviation, low, high, bad, first_bad
 
 
 def sample_positions(n_rows: int, size: int, seed: int) -> np.ndarray:

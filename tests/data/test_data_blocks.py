@@ -230,3 +230,12 @@ def test_block_rows_must_be_a_positive_whole_number(block_rows):
 
 def test_block_rows_may_be_a_numpy_integer():
     assert len(as_rows(TABLE).blocks(np.int64(10))) == 3
+
+
+def test_parquet_in_several_files(tmp_path):
+    """Dask joins such files when only the index is read, which must not move rows."""
+    frame = pd.DataFrame({f"c{i}": np.arange(100.0) * (i + 1) for i in range(40)})
+    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "rows.parquet")
+    rows = as_rows(dd.read_parquet(tmp_path / "rows.parquet"))
+    blocks = dask.compute(*[b.delayed for b in rows.blocks(33)])
+    np.testing.assert_array_equal(np.concatenate(blocks), frame.to_numpy())

@@ -1,0 +1,158 @@
+"""Learning a margin model: starts race on a sample, the winner is carried on to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.cccp import MarginFit, MarginSettings, margin_fit, run_together
+from dmkc.clusterers.geometry import Geometry, Point, Several, TwoSided
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.starts import Start, k_means_start, starts_on_sample
+from dmkc.kernels import FeatureMap
+from dmkc.master.norms import conjugate
+from dmkc.progress import Progress
+
+CALIBRATION_TWO, CALIBRATION_SEVERAL = 6.0, 3.0
+"""C times the size of the k-means start's separation in feature space, when C is left open."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The best fit found."""
+
+    fit: MarginFit
+    start: str
+    settings: MarginSettings
+
+    def kernel_model(self, features: FeatureMap) -> KernelModel:
+        """The model in the form that labels rows."""
+        v, b = self.fit.model.point
+        m = len(self.fit.model.shares)
+        weights, biases = v[None, :], np.array([b])
+        if m > 2:
+            weights, biases = Several(features, m).unstacked(v), np.zeros(m)
+        return KernelModel(features, weights, biases, self.fit.model.kernel_weights)
+
+
+def learn(
+    prepared: Prepared,
+    settings: MarginSettings,
+    n_clusters: int,
+    init: Any,
+    n_init: int,
+    refine: str,
+    seed: int,
+    progress: Progress,
+) -> Learned:
+    """The best fit over all starts; C is calibrated where it is left open (NaN)."""
+    features, m = prepared.features, n_clusters
+    starts = starts_on_sample(prepared, init, n_init, m, seed)
+    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    phi = features.features(prepared.sample.columns)
+    weights = prepared.sample.weights
+    geometry = geometry_of(features, m, weights @ phi / weights.sum())
+    if np.isnan(settings.C):
+        reference = k_means_start(prepared, starts, m, seed)
+        C = calibrated_c(geometry, phi, weights, reference, settings.norm)
+        settings = replace(settings, C=C)
+    fits = run_together(
+        [
+            margin_fit(
+                geometry,
+                geometry.start(column, sample.width, start.shares(m, weights)),
+                settings,
+                progress.reporter(start.name, "sample", sample),
+                first_points(geometry, phi, weights, start),
+            )
+            for start, column in zip(starts, at, strict=True)
+        ],
+        sample.cuts,
+    )
+    prepared.sample.n_scans += sample.n_scans
+    names = [s.name for s in starts]
+    if not prepared.sample_is_all:
+        if refine == "best":
+            best = _lowest(fits)
+            fits, names = [fits[best]], [names[best]]
+        mean = np.zeros(features.offsets[-1])  # features are centred on all rows
+        fits = carry_on(features, mean, prepared.everywhere, settings, fits, names, progress)
+    best = _lowest(fits)
+    return Learned(fits[best], names[best], settings)
+
+
+def carry_on(
+    features: FeatureMap,
+    mean: np.ndarray,
+    rows: RowSet,
+    settings: MarginSettings,
+    fits: Sequence[MarginFit],
+    names: Sequence[str],
+    progress: Progress,
+) -> list[MarginFit]:
+    """Go on with fits of other rows (a sample) on these rows, whose mean feature row is `mean`."""
+    geometry = geometry_of(features, len(fits[0].model.shares), mean)
+    points = [geometry.feasible(fit.model.point, settings.balance) for fit in fits]
+    return run_together(
+        [
+            margin_fit(
+                geometry,
+                geometry.label(point, fit.model.shares),
+                settings,
+                progress.reporter(name, "all", rows),
+                (point, *(p for p in fit.kept if p is not fit.model.point)),
+                fit.model.kernel_weights,
+            )
+            for name, fit, point in zip(names, fits, points, strict=True)
+        ],
+        rows.cuts,
+    )
+
+
+def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> Geometry:
+    return Several(features, n_clusters) if n_clusters > 2 else TwoSided(features, mean)
+
+
+def calibrated_c(
+    geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start, norm: float
+) -> float:
+    """C at which the separation of a (k-means) start weighs as much as a few margins.
+
+    A fixed C collapses the clusters or freezes the start, depending on kernels and data.
+    """
+    if isinstance(geometry, Several):
+        means = _centred_means(phi, weights, start, geometry.n_clusters)
+        slope = geometry.stacked(means) / geometry.n_clusters
+    else:
+        slope = (weights * (2.0 * start.labels - 1.0)) @ phi / weights.sum()
+    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
+    wanted = CALIBRATION_SEVERAL if isinstance(geometry, Several) else CALIBRATION_TWO
+    return wanted / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
+
+
+def first_points(
+    geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start
+) -> list[Point]:
+    """Where the first cuts are made: at zero, or for several clusters at their centroids."""
+    if not isinstance(geometry, Several):
+        return [geometry.zero()]
+    centres = _centred_means(phi, weights, start, geometry.n_clusters)
+    size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
+    return [(geometry.stacked(centres) / max(size, 1e-12), 0.0)]
+
+
+def _centred_means(phi: np.ndarray, weights: np.ndarray, start: Start, m: int) -> np.ndarray:
+    """Mean features of the start's clusters, less their average."""
+    members = [start.labels == r for r in range(m)]
+    means = np.stack([np.average(phi[i], axis=0, weights=weights[i]) for i in members])
+    return means - means.mean(axis=0)
+
+
+def _lowest(fits: Sequence[MarginFit]) -> int:
+    return int(np.argmin([fit.model.objective for fit in fits]))

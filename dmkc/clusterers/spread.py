@@ -1,0 +1,135 @@
+"""All rows as scannable columns: kept in memory, made anew on every scan, or stored once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+import zarr
+
+from dmkc.clusterers.rowset import SpreadRows
+from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
+from dmkc.kernels import ColumnMaker
+from dmkc.scan.base import Scan
+from dmkc.scan.engine import Block, Engine, ThreadEngine
+from dmkc.scan.grid import Grid
+
+log = logging.getLogger("dmkc")
+
+MODES = ("auto", "persist", "recompute", "store")
+STORE_NS_PER_BYTE = 1.0
+"""Reading stored columns back, about; on one machine with a local disk."""
+COMPUTE_NS = 0.05, 1.0
+"""Making columns anew: per multiplication of the inner products, and per column."""
+
+
+def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine: Engine) -> str:
+    """Keep columns in memory when they fit; else whichever is cheaper per scan.
+
+    Stored columns must be readable by every worker, so that a cluster stores only where it has
+    been told a path.
+    """
+    mode, n_bytes = settings.mode, n * width * itemsize
+    if mode == "auto":
+        per_product, per_column = COMPUTE_NS
+        anew = per_product * d * settings.rank + per_column * width
+        shared = settings.store_path is not None or isinstance(engine, ThreadEngine)
+        if n_bytes <= engine.memory:
+            mode = "persist"
+        elif shared and anew > STORE_NS_PER_BYTE * width * itemsize:
+            mode = "store"
+        else:
+            mode = "recompute"
+    log.info(
+        "features: %.2f GB, %s (%.2f GB may be held), on %s",
+        n_bytes / 1e9,
+        mode,
+        engine.memory / 1e9,
+        engine.description,
+    )
+    return mode
+
+
+def row_blocks(
+    rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: Any
+) -> list[Block]:
+    """The blocks of all rows, where scans can use them again and again."""
+    blocks: list[Block] = list(rows.blocks(grid.block_rows))
+    if sample_weight is not None:
+        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
+    if rows.in_memory and not any(isinstance(b, Lazy) for b in blocks):
+        return engine.bring(blocks)
+    if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
+        return engine.hold(_as_is, blocks, "rows")
+    return blocks
+
+
+def spread(
+    engine: Engine,
+    blocks: Sequence[Block],
+    grid: Grid,
+    maker: ColumnMaker,
+    mode: str,
+    store_path: str | None,
+) -> SpreadRows:
+    """The columns of all blocks in the chosen way."""
+    make, keep = None, None
+    if mode == "persist":
+        blocks = engine.hold(maker, blocks, "columns")
+    elif mode == "store":
+        folder = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
+        path = os.path.join(folder, "columns.zarr")
+        _create(path, grid, maker)
+        engine.scan(StoreScan(maker, path), blocks, grid)
+        blocks = list(as_rows(path).blocks(grid.block_rows))
+        keep = folder
+    else:
+        make = maker
+    rows = SpreadRows(engine, grid, blocks, maker.width, maker.dtype, make, maker.weight_at)
+    if keep is not None:
+        weakref.finalize(rows, shutil.rmtree, keep, ignore_errors=True)
+    return rows
+
+
+@dataclass(frozen=True)
+class StoreScan(Scan):
+    """Writes the columns of every block to a Zarr array; each block is one chunk."""
+
+    maker: ColumnMaker
+    path: str
+    name = "store"
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[int]:
+        columns = self.maker(rows)
+        array = zarr.open_array(self.path, mode="r+")
+        array[first_row : first_row + len(columns)] = columns
+        return (len(columns),)
+
+
+def _create(path: str, grid: Grid, maker: ColumnMaker) -> None:
+    zarr.create_array(
+        path,
+        shape=(grid.n_rows, maker.width),
+        chunks=(grid.block_rows, maker.width),
+        dtype=np.dtype(maker.dtype).name,
+        compressors=None,  # random-looking numbers: compression would only cost time
+        fill_value=np.nan,  # a chunk that was lost is noticed
+    )
+
+
+def _store_parent(store_path: str | None) -> str | None:
+    if store_path is not None and not os.path.isdir(store_path):
+        raise ValueError(f"store_path must be an existing folder, but {store_path!r} is not one.")
+    return store_path or dask.config.get("temporary-directory", None)
+
+
+def _as_is(rows: Any) -> Any:
+    return rows

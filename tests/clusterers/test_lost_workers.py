@@ -1,0 +1,123 @@
+"""Workers that die during a fit: the result is that of an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import get_worker
+
+from dmkc import MultipleKernelClustering
+from dmkc.scan.cluster import ClusterEngine
+
+
+def rows(n=30_000):
+    rng = np.random.default_rng(0)
+    side = rng.random(n) < 0.4
+    return rng.normal(size=(n, 4)) + np.where(side, 1.5, -1.0)[:, None]
+
+
+def fit(X, **params):
+    params = {"random_state": 1, "rank": 10, "sample_rows": 500, "dtype": "float32", **params}
+    return MultipleKernelClustering(**params).fit(X)
+
+
+def fit_on(client, X, **params):
+    with client.as_current():
+        return fit(X, **params)
+
+
+def assert_identical(model, expected):
+    assert model.objective_ == expected.objective_
+    np.testing.assert_array_equal(model.model_.weights, expected.model_.weights)
+    np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
+
+
+def kill_before_scan(monkeypatch, client, which):
+    """Kill one worker's process just before some scan of the cluster."""
+    scan, calls, killed = ClusterEngine.scan, [], []
+
+    def deadly(self, *args):
+        calls.append(1)
+        if len(calls) == which:
+            address, pid = sorted(client.run(os.getpid).items())[0]
+            os.kill(pid, signal.SIGKILL)
+            killed.append(address)
+        return scan(self, *args)
+
+    monkeypatch.setattr(ClusterEngine, "scan", deadly)
+    return killed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("feature_mode", ["persist", "recompute"])
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("which", [1, 4])
+def test_a_worker_lost_between_scans(own_process_client, monkeypatch, feature_mode, lazy, which):
+    X = da.from_array(rows(), chunks=(3_000, 4)) if lazy else rows()
+    expected = fit(rows())
+    killed = kill_before_scan(monkeypatch, own_process_client, which)
+    model = fit_on(own_process_client, X, feature_mode=feature_mode)
+    assert killed
+    assert_identical(model, expected)
+
+
+class Deadly:
+    """A linear kernel that ends its worker's process the first time it is used there."""
+
+    def __init__(self, flag):
+        self.flag = str(flag)
+
+    def __call__(self, A, B):
+        try:
+            get_worker()
+        except ValueError:
+            return A @ B.T
+        try:
+            os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return A @ B.T
+        os._exit(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "feature_mode",
+    [
+        pytest.param(
+            "persist",
+            marks=pytest.mark.xfail(
+                strict=True, reason="rows sent to a worker that dies while it makes the columns"
+            ),
+        ),
+        "recompute",
+    ],
+)
+def test_a_worker_lost_in_the_middle_of_its_work(own_process_client, tmp_path, feature_mode):
+    flag = tmp_path / "died"
+    kernels = [Deadly(flag), "gaussian"]
+    expected = fit(rows(), kernels=kernels)
+    assert not flag.exists()
+    model = fit_on(own_process_client, rows(), kernels=kernels, feature_mode=feature_mode)
+    assert flag.exists()
+    assert_identical(model, expected)
+
+
+@pytest.mark.slow
+def test_a_worker_that_joins_during_a_fit_is_welcome(own_process_client, monkeypatch):
+    scan, calls = ClusterEngine.scan, []
+
+    def joined(self, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            own_process_client.cluster.scale(3)
+            own_process_client.wait_for_workers(3)
+        return scan(self, *args)
+
+    expected = fit(rows())
+    monkeypatch.setattr(ClusterEngine, "scan", joined)
+    assert_identical(fit_on(own_process_client, rows()), expected)
+    assert len(calls) > 3

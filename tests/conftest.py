@@ -1,0 +1,41 @@
+"""Dask clusters that several tests share."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+from distributed import Client, LocalCluster
+
+
+@contextmanager
+def _two_workers(processes):
+    """A client of two workers that is never the default one."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=processes, dashboard_address=None
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def thread_client():
+    """A cluster in this process."""
+    with _two_workers(False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def process_client():
+    """A cluster of two processes."""
+    with _two_workers(True) as client:
+        yield client
+
+
+@pytest.fixture
+def own_process_client():
+    """A cluster of two processes for one test, which may break it."""
+    with _two_workers(True) as client:
+        yield client
