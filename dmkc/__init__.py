@@ -2,6 +2,7 @@
 
 from dmkc.clusterers import MultipleKernelClustering
 from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from dmkc.modelfile import load
 
 __version__ = "0.1.0"
 
@@ -14,4 +15,5 @@ __all__ = [
     "MultipleKernelClustering",
     "Polynomial",
     "__version__",
+    "load",
 ]

@@ -1,0 +1,138 @@
+"""Parse, run one command, and turn whatever happens into an exit code and a line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from dmkc import __version__
+from dmkc.cli import completion, datasets, demo, evaluate, fit, info, predict
+from dmkc.cli.errors import Failure, UserError, is_users, sentence
+
+COMMANDS = (fit, predict, evaluate, info, datasets, demo, completion)
+DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
+EXAMPLE = """\
+example:
+  dmkc datasets make ringnorm --rows 1e5 --out ring.zarr
+  dmkc fit ring.zarr --clusters 2 --seed 0 --truth ring.zarr::y --out run
+  dmkc info run
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line and leaves the ending to `main`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("formatter_class", Formatter)
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(**kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        text = message.rstrip(".")
+        raise UserError(f"{text[:1].upper()}{text[1:]} (see {self.prog} --help).")
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Options in a narrow column, for 80 columns."""
+
+    def __init__(self, prog: str, **kwargs: Any) -> None:
+        super().__init__(prog, max_help_position=24, **kwargs)
+        self._action_max_length = 14  # argparse forgets that commands are indented
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="dmkc", description=DESCRIPTION, epilog=EXAMPLE)
+    parser.add_argument("--version", action="version", version=f"dmkc {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 is done, 1 a failure, 2 a mistake in use or input, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = build_parser()
+    debug = "--debug" in words
+    try:
+        with _plain_warnings():
+            args = _parse(parser, words)
+            if args is None:
+                return 2
+            args.run(args)
+            sys.stdout.flush()
+        return 0
+    except SystemExit as end:  # --help and --version
+        return int(end.code or 0)
+    except KeyboardInterrupt:
+        return _end("interrupted; whatever was only half written has been removed.", 130, debug)
+    except BrokenPipeError:
+        # The reader of our output has left; nothing is to be said to it any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as problem:
+        if is_users(problem):
+            return _end(f"error: {sentence(problem)}", 2, debug)
+        plain = isinstance(problem, Failure | MemoryError)
+        kind = "" if plain else f"{type(problem).__name__}: "
+        hint = "" if debug else " (--debug shows where)"
+        return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)
+
+
+def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
+        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f" (see {_prog(args)} --help)."
+        raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
+    if not hasattr(args, "run"):
+        _deepest(parser, args).print_help(sys.stderr)
+        return None
+    return args
+
+
+def _prog(args: argparse.Namespace) -> str:
+    return f"dmkc {args.command}" if args.command else "dmkc"
+
+
+def _deepest(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
+    """The parser of the command that was chosen."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            chosen = getattr(args, action.dest, None)
+            if chosen in action.choices:
+                return _deepest(action.choices[chosen], args)
+    return parser
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as lines without the place in the code, each once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        for kind in (DeprecationWarning, FutureWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", kind)
+
+        def show(message: Any, *_: Any, **__: Any) -> None:
+            print(f"dmkc: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
+
+
+def _end(text: str, code: int, debug: bool) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    if debug:
+        traceback.print_exc()
+    print(f"dmkc: {text}", file=sys.stderr)
+    return code

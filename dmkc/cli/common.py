@@ -1,0 +1,104 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from dmkc.cli.errors import UserError
+
+
+def add_command(commands: Any, name: str, text: str, example: str, run: Any) -> Any:
+    """A command with its help, its example and the options of all commands."""
+    parser = commands.add_parser(
+        name,
+        help=text,
+        description=textwrap.fill(f"{text[0].upper()}{text[1:]}.", 78),
+        epilog=f"example:\n  {example}",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    return parser
+
+
+def add_voice(parser: argparse.ArgumentParser) -> None:
+    """How much is said while a command runs."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--quiet", action="store_true", help="say nothing while running")
+    group.add_argument("--verbose", action="store_true", help="a line for every scan")
+
+
+def voice(args: argparse.Namespace) -> int:
+    """The estimators' `verbose`."""
+    return 0 if args.quiet else 2 if args.verbose else 1
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Dask scheduler to run on, such as tcp://host:8786 [threads of this machine]",
+    )
+
+
+@contextlib.contextmanager
+def client_of(args: argparse.Namespace) -> Iterator[Any]:
+    """The client of the chosen scheduler while a command runs, or None."""
+    if args.scheduler is None:
+        yield None
+        return
+    from distributed import Client
+
+    try:
+        client = Client(args.scheduler, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as problem:
+        raise UserError(f"No Dask scheduler answers at {args.scheduler} ({problem}).") from None
+    with client, client.as_current():
+        yield client
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--force", action="store_true", help="replace an earlier output of dmkc at --out"
+    )
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """A line about what is going on."""
+    if not quiet:
+        print(f"dmkc: {text}", file=sys.stderr, flush=True)
+
+
+def print_pairs(pairs: list[tuple[str, Any]]) -> None:
+    """Names and values in two columns."""
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        print(f"{name:<{width}}  {shown(value)}".rstrip())
+
+
+def shown(value: Any) -> str:
+    """A value for people: few digits."""
+    if value is None:
+        return "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def kernel_text(kernel: Any) -> str:
+    """A kernel with its numbers, in few digits."""
+    values = vars(kernel).items()
+    numbers = ", ".join(f"{name}={shown(value)}" for name, value in values if value is not None)
+    name = type(kernel).__name__.lower()
+    return f"{name}({numbers})" if numbers else name
+
+
+def counted(n_bytes: float) -> str:
+    """A size for people."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} TB"

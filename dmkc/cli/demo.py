@@ -1,0 +1,27 @@
+"""`dmkc demo`: the demonstration."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from dmkc.cli.common import add_command
+from dmkc.cli.options import as_argument, whole_number
+
+
+def add(commands: Any) -> None:
+    example = "dmkc demo --out demo-output"
+    parser = add_command(commands, "demo", "run the demonstration", example, run)
+    parser.add_argument(
+        "--out", default="demo-output", metavar="FOLDER", help="folder of the results [demo-output]"
+    )
+    parser.add_argument(
+        "--seed", type=as_argument(whole_number), default=0, metavar="N", help="seed [0]"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from dmkc import demo
+
+    demo.run(Path(args.out), seed=args.seed)

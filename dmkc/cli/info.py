@@ -1,0 +1,158 @@
+"""`dmkc info`: what a model, a run or a store holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from dmkc.cli import outputs
+from dmkc.cli.common import add_command, counted, kernel_text, print_pairs
+from dmkc.cli.errors import UserError
+from dmkc.cli.fit import FITTED
+from dmkc.cli.predict import model_path
+from dmkc.modelfile import is_model_file, load, read_description
+
+EXAMPLE = "dmkc info run"
+PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
+
+
+def add(commands: Any) -> None:
+    text = "say what a model, a run folder or a Zarr store holds"
+    parser = add_command(commands, "info", text, EXAMPLE, run)
+    parser.add_argument("path", metavar="PATH", help="model.zarr, run folder or Zarr store")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> None:
+    found = describe(args.path)
+    if args.json:
+        print(json.dumps(found, indent=2))
+        return
+    print_pairs([pair for name, value in found.items() for pair in _lines(name, value)])
+
+
+def describe(text: str) -> dict[str, Any]:
+    """Everything that is shown, as plain values."""
+    path = Path(text).expanduser()
+    if "://" in text:
+        return describe_store(text)
+    if not path.exists():
+        raise UserError(f"There is nothing at {text}; check the path.")
+    if outputs.is_run_folder(path):
+        return describe_run(path)
+    if is_model_file(path):
+        return describe_model(text)
+    return describe_store(path)
+
+
+def describe_model(text: str) -> dict[str, Any]:
+    """Kernels, sizes, parameters and versions of a model that has been read and checked."""
+    model: Any = load(model_path(text))
+    stored = read_description(model_path(text))
+    columns = model.model_.features.columns
+    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
+    marks = len(columns.landmarks)
+    what = _landmark_kind(model, stored)
+    return {
+        "model": stored["estimator"],
+        "clusters": model.n_clusters,
+        "columns": int(model.n_features_in_),
+        "column names": list(map(str, getattr(model, "feature_names_in_", []))),
+        "kernel weights": {
+            f"{number}: {kernel_text(kernel)}": weight
+            for number, (kernel, weight) in enumerate(weights, start=1)
+        },
+        "features": model.model_.n_features,
+        "scores": len(model.model_.biases),
+        "precision": columns.dtype.name,
+        "landmarks": f"The file holds {marks} landmarks, which are {what}.",
+        "fitted": {
+            key: np.asarray(getattr(model, name)).tolist()
+            for key, name in FITTED.items()
+            if hasattr(model, name)
+        },
+        "parameters": {k: _plain(v) for k, v in model.get_params().items() if k != "client"},
+        "not stored": stored["left_out"],
+        "versions": stored["libraries"],
+        "created": stored["created"],
+    }
+
+
+def describe_run(path: Path) -> dict[str, Any]:
+    """A run folder: which results there are, and the summary of the fit."""
+    there = [name for name in (*outputs.RESULTS, outputs.LOG) if (path / name).exists()]
+    found: dict[str, Any] = {"run": str(path), "files": there}
+    if "metrics.json" in there:
+        try:
+            found |= json.loads((path / "metrics.json").read_text(encoding="utf-8"))
+        except ValueError:
+            raise UserError(f"{path / 'metrics.json'} is damaged.") from None
+    else:
+        found["state"] = "unfinished; log.txt says how far it came"
+    return found
+
+
+def describe_store(place: Any) -> dict[str, Any]:
+    """The arrays of a Zarr store."""
+    try:
+        node: Any = zarr.open(store=place, mode="r")
+        if isinstance(node, zarr.Array):
+            return {"array": str(place), **_array(node)}
+        members = node.members(max_depth=None)
+        arrays = {name: _array(array) for name, array in members if isinstance(array, zarr.Array)}
+    except Exception as problem:
+        raise UserError(
+            f"{place} is not a model, a run folder or a Zarr store "
+            f"({type(problem).__name__}: {problem})."
+        ) from None
+    return {"group": str(place), **{f"array {name}": array for name, array in arrays.items()}}
+
+
+def _array(array: Any) -> dict[str, Any]:
+    return {
+        "shape": list(array.shape),
+        "chunks": list(array.shards or array.chunks),
+        "dtype": str(array.dtype),
+        "bytes": int(array.nbytes),
+        "bytes stored": int(array.nbytes_stored()),
+    }
+
+
+def _landmark_kind(model: Any, stored: dict[str, Any]) -> str:
+    if "landmarks" in stored["left_out"]:
+        return "rows given by the caller, scaled"
+    if model.landmarks == "kmeans":
+        return "centroids of training rows, scaled (training rows where there were few)"
+    return "training rows, scaled: treat the file with the care the data need"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _lines(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A value as lines of text."""
+    label = name.replace("_", " ") if name in PLAIN_NAMES else name
+    if isinstance(value, dict) and "shape" in value:
+        text = f"{_product(value['shape'])} {value['dtype']} in chunks of "
+        text += f"{_product(value['chunks'])}, {counted(value['bytes'])}"
+        return [(name, f"{text} ({counted(value['bytes stored'])} stored)")]
+    if isinstance(value, dict):
+        pairs = [pair for key, item in value.items() for pair in _lines(key, item)]
+        return [(label, ""), *((f"  {key}", item) for key, item in pairs)] if pairs else []
+    if isinstance(value, list):
+        return [(label, ", ".join(map(str, value)))] if value else []
+    if name in ("bytes", "bytes stored"):
+        return [(name, f"{value} ({counted(value)})")]
+    return [(label, value)]
+
+
+def _product(sizes: list[int]) -> str:
+    return " x ".join(map(str, sizes))

@@ -1,0 +1,163 @@
+"""Labels in files: written block by block, read from every usual form."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import zarr
+
+from dmkc.cli import frames, outputs
+from dmkc.cli.errors import UserError
+from dmkc.cli.tables import kind_of, read_npz, split_name
+from dmkc.modelfile.staging import staged
+
+CHUNK_ROWS = 1 << 20
+NAMES = ("labels", "y", "truth", "target")
+"""Arrays and columns that are taken for labels unless one is named."""
+
+
+def write_labels(
+    labels: Any,
+    path: Path,
+    *,
+    lengths: Sequence[int] | None = None,
+    replace: bool = False,
+    quiet: bool = True,
+) -> int:
+    """Write labels to a Zarr array that appears when it is whole; return how many there are.
+
+    Lazy labels are computed and written block by block; `lengths` are the rows of the partitions
+    of a Dask series.
+    """
+    if hasattr(labels, "to_dask_array"):
+        labels = labels.to_dask_array(lengths=True if lengths is None else list(lengths))
+    values = labels if isinstance(labels, da.Array) else np.asarray(labels)
+    n = int(values.shape[0])
+    with staged(path, replace=replace) as folder:
+        array = zarr.create_array(
+            store=folder,
+            shape=(n,),
+            chunks=(max(min(n, CHUNK_ROWS), 1),),
+            dtype=values.dtype,
+            attributes=outputs.mark("labels"),
+        )
+        if isinstance(values, da.Array):
+            # Every stored chunk is written by one task only.
+            aligned = values.rechunk(array.chunks, method="tasks")
+            with _bar(quiet):
+                outputs.store(aligned, array)
+        else:
+            for start in range(0, n, CHUNK_ROWS):
+                array[start : start + CHUNK_ROWS] = values[start : start + CHUNK_ROWS]
+    return n
+
+
+def cluster_sizes(path: Path) -> list[int]:
+    """How many rows each label has in a stored array, read chunk by chunk."""
+    array: Any = zarr.open_array(store=path, mode="r")
+    sizes = np.zeros(0, dtype=np.int64)
+    for start in range(0, array.shape[0], CHUNK_ROWS):
+        part = np.bincount(array[start : start + CHUNK_ROWS], minlength=len(sizes))
+        sizes = np.pad(sizes, (0, len(part) - len(sizes))) + part
+    return sizes.tolist()
+
+
+def read_labels(where: str) -> Any:
+    """Labels from a file or "file::name", one a row; a Dask array where the file is Zarr."""
+    path, name = split_name(where)
+    kind = kind_of(path)
+    values: Any
+    if kind == "zarr":
+        values = _zarr(path, name)
+    elif kind == "npy":
+        values = _npy(path)
+    elif kind == "npz":
+        values = read_npz(path, name, NAMES)
+    elif kind in ("csv", "parquet"):
+        values = _column(path, kind, name)
+    else:
+        values = _text(path)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise UserError(
+            f"{where} has {values.ndim} dimensions; labels are one value a row, so name the array "
+            "or column as FILE::NAME."
+        )
+    return values
+
+
+def _zarr(path: str, name: str | None) -> da.Array:
+    place: Any = path if "://" in path else Path(path)
+    if "://" not in path and outputs.is_run_folder(place) and name is None:
+        place = place / "labels.zarr"
+    try:
+        node = zarr.open(store=place, mode="r")
+    except Exception as problem:
+        raise UserError(f"{path} cannot be read as Zarr ({problem}).") from None
+    if isinstance(node, zarr.Group):
+        flat = {key: array for key, array in node.arrays() if array.ndim == 1 or key == name}
+        names = [name] if name is not None else [key for key in NAMES if key in flat] or list(flat)
+        if len(names) != 1 or names[0] not in flat:
+            there = ", ".join(key for key, _ in node.arrays()) or "nothing"
+            raise UserError(f"Name an array of {path} as {path}::NAME; it holds {there}.")
+        node = flat[names[0]]
+    elif name is not None:
+        raise UserError(f"{path} is a single array, so {name!r} cannot be chosen from it.")
+    return da.from_zarr(node)
+
+
+def _npy(path: str) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as problem:
+        raise UserError(f"{path} cannot be read as a .npy file ({problem}).") from None
+
+
+def _column(path: str, kind: str, name: str | None) -> np.ndarray:
+    if kind == "parquet":
+        import pandas as pd
+
+        frame = pd.read_parquet(path)
+    else:
+        delimiter = "\t" if ".tsv" in path else ","
+        frame = frames.read_csv(path, delimiter, None)
+    there = list(frame.columns)
+    if name is None:
+        names = there if len(there) == 1 else [key for key in NAMES if key in there]
+        if len(names) != 1:
+            shown = ", ".join(map(str, there[:20]))
+            raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
+        return frame[names[0]].to_numpy()
+    return frame[frames.chosen(there, frames.TableOptions(columns=(name,)), None)[0]].to_numpy()
+
+
+def _text(path: str) -> np.ndarray:
+    """One label a line: numbers where all are, else words."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a file of labels, one a line.") from None
+    words = np.array([line.strip() for line in lines if line.strip()])
+    if not len(words):
+        raise UserError(f"{path} is empty.")
+    with contextlib.suppress(ValueError):
+        return words.astype(np.int64)
+    with contextlib.suppress(ValueError):
+        return words.astype(np.float64)
+    return words
+
+
+def _bar(quiet: bool) -> Any:
+    """A bar on a terminal when writing takes a while."""
+    if quiet or not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from dask.diagnostics import ProgressBar
+
+    return ProgressBar(minimum=2.0, out=sys.stderr)

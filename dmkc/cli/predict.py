@@ -1,0 +1,53 @@
+"""`dmkc predict`: the labels of new rows by a stored model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from dmkc.cli import outputs
+from dmkc.cli.common import add_command, add_force, add_scheduler, add_voice, client_of, say
+from dmkc.cli.errors import UserError, sentence
+from dmkc.cli.fit import write_stored_labels
+from dmkc.cli.labels import cluster_sizes
+from dmkc.cli.tables import add_input, open_table
+from dmkc.modelfile import load
+
+EXAMPLE = "dmkc predict run/model.zarr y.zarr --out y-labels.zarr"
+
+
+def add(commands: Any) -> None:
+    parser = add_command(commands, "predict", "label rows by a fitted model", EXAMPLE, run)
+    parser.usage = "dmkc predict MODEL INPUT --out FILE [options]"
+    parser.add_argument("model", metavar="MODEL", help="model.zarr or a run folder")
+    parser.add_argument("input", metavar="INPUT", help="rows, as for fit")
+    parser.add_argument("--out", required=True, metavar="FILE", help="Zarr array of the labels")
+    add_force(parser)
+    add_scheduler(parser)
+    add_voice(parser)
+    add_input(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    model: Any = load(model_path(args.model))
+    path = outputs.store_target(args.out, args.force)
+    # The columns of the fit are found by name, so that the table may have others too.
+    table = open_table(args, names=getattr(model, "feature_names_in_", None))
+    for note in table.notes:
+        say(note, args.quiet)
+    with client_of(args):
+        try:
+            labels = model.predict(table.X)
+        except ValueError as problem:  # scikit-learn's check of the names among them
+            raise UserError(sentence(problem)) from problem
+        write_stored_labels(labels, table.X, path, args.force, args.quiet)
+    for cluster, size in enumerate(cluster_sizes(path)):
+        print(f"cluster {cluster}  {size} rows")
+
+
+def model_path(text: str) -> str:
+    """A model's path, given as itself or as the run folder it is in."""
+    if "://" not in text and outputs.is_run_folder(Path(text)):
+        return str(Path(text) / "model.zarr")
+    return text

@@ -1,0 +1,182 @@
+"""Input rows from files: Zarr, .npy, .npz, Parquet and CSV."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dmkc.cli import frames
+from dmkc.cli.errors import UserError
+from dmkc.cli.frames import TableOptions
+from dmkc.data import as_rows
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}
+"""None: any white space."""
+SPARSE_KEYS = {"format", "shape", "data"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Input rows in the form a clusterer takes."""
+
+    X: Any
+    n_rows: int | None
+    """None when only a pass over the file would tell."""
+    kept: np.ndarray | None = None
+    """Which rows of the file were kept, when some were dropped and all are in memory."""
+    notes: tuple[str, ...] = ()
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """The options that say how the input is read."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "--variable", metavar="NAME", help="array of a Zarr group or an .npz file [X]"
+    )
+    group.add_argument("--columns", metavar="A,B", help="columns of a table to use [all]")
+    group.add_argument("--exclude", metavar="A,B", help="columns of a table to leave out")
+    group.add_argument("--index-column", metavar="A", help="column that names the rows")
+    group.add_argument("--delimiter", metavar="C", help="between the fields of a CSV, or 'tab'")
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether a CSV begins with names [yes, unless its first line is all numbers]",
+    )
+    group.add_argument(
+        "--column-dtype", metavar="TYPE", help="type of the columns of a CSV, such as float32"
+    )
+    group.add_argument(
+        "--missing", metavar="A,B", help="further values of a CSV that stand for a missing one"
+    )
+    group.add_argument(
+        "--drop-missing", action="store_true", help="drop rows of a table with missing values"
+    )
+
+
+def open_table(args: argparse.Namespace, names: Any = None) -> Table:
+    """The input of a command; `names` are the columns wanted unless the command chooses some."""
+    options = TableOptions(
+        columns=_listed(args.columns),
+        exclude=_listed(args.exclude) or (),
+        index_column=args.index_column,
+        delimiter={"tab": "\t", "\\t": "\t"}.get(args.delimiter, args.delimiter),
+        header=args.header,
+        dtype=args.column_dtype,
+        missing=_listed(args.missing) or (),
+        drop_missing=args.drop_missing,
+    )
+    return read_table(args.input, args.variable, options, names)
+
+
+def read_table(where: str, variable: str | None, options: TableOptions, names: Any = None) -> Table:
+    """The rows at a path, a URL or "path::name"."""
+    path, variable = split_name(where, variable)
+    kind = kind_of(path)
+    if kind == "text" and _suffix(path) not in DELIMITERS:
+        raise UserError(
+            f"{path} is of no known kind; give .zarr, .npy, .npz, .parquet, .csv, .tsv or .txt."
+        )
+    if kind in ("csv", "parquet", "text"):
+        if variable is not None:
+            raise UserError(f"{path} is a table; choose from it with --columns, not --variable.")
+        if options.delimiter is None:
+            options = replace(options, delimiter=DELIMITERS.get(_suffix(path)))
+        frame, kept = frames.read(path, kind, options, names)
+        return _frame_table(frame, kept)
+    if not options.plain:
+        raise UserError(
+            f"{path} is an array and not a table (.csv or .parquet), so columns cannot be chosen, "
+            "converted or searched for missing values."
+        )
+    if kind == "npz":
+        X = read_npz(path, variable, ("X",))
+        return Table(X, as_rows(X).n_rows)
+    text = path if variable is None else f"{path}::{variable}"
+    return Table(text, as_rows(text).n_rows)
+
+
+def read_small(where: str) -> np.ndarray:
+    """A table of numbers that fits in memory."""
+    table = read_table(where, None, TableOptions())
+    blocks = as_rows(table.X)
+    block = blocks.blocks(blocks.n_rows)[0]
+    found = block.delayed.compute() if hasattr(block, "delayed") else block.load()
+    return found.toarray() if sp.issparse(found) else np.asarray(found)
+
+
+def read_npz(path: str, variable: str | None, defaults: tuple[str, ...]) -> Any:
+    """An array of an .npz file, or the sparse matrix that SciPy wrote into one."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if set(stored.files) >= SPARSE_KEYS and variable is None:
+                return sp.load_npz(path)
+            there = ", ".join(stored.files) or "nothing"
+            names = (variable,) if variable is not None else defaults
+            name = next((name for name in names if name in stored.files), None)
+            if name is None and variable is None and len(stored.files) == 1:
+                name = stored.files[0]
+            if name is None:
+                raise UserError(
+                    f"{path} has no array {' or '.join(map(str, names))} (it holds {there}); "
+                    "choose one with --variable or as FILE::NAME."
+                )
+            return stored[name]
+    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
+        raise UserError(f"{path} cannot be read as plain arrays ({problem}).") from None
+
+
+def kind_of(path: str) -> str:
+    """What a path holds: zarr, npy, npz, parquet, csv, or text for other files."""
+    if "://" in path and not path.startswith("file://"):
+        suffix = _suffix(path)
+        return {".parquet": "parquet", ".csv": "csv"}.get(suffix, "zarr")
+    place = Path(path.removeprefix("file://")).expanduser()
+    if not place.exists():
+        raise UserError(f"There is nothing at {path}; check the path.")
+    if place.is_dir():
+        if any((place / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+            return "zarr"
+        if any(place.glob("*.parquet")) or any(place.glob("*/*.parquet")):
+            return "parquet"
+        return "zarr"
+    suffix = _suffix(path)
+    if suffix in (".npy", ".npz", ".parquet"):
+        return suffix[1:]
+    return "csv" if suffix in (".csv", ".tsv", ".data") else "text"
+
+
+def split_name(where: str, variable: str | None = None) -> tuple[str, str | None]:
+    """Split "path::name" unless a file has that very name."""
+    base, mark, name = where.rpartition("::")
+    if not mark or not name or "://" in name or os.path.exists(where):
+        return where, variable
+    if variable not in (None, name):
+        raise UserError(f"{where} names {name!r}, but --variable says {variable!r}.")
+    return base, name
+
+
+def _frame_table(frame: Any, kept: np.ndarray | None) -> Table:
+    lazy = hasattr(frame, "npartitions")
+    notes: tuple[str, ...] = ()
+    if kept is not None and not kept.all():
+        notes = (f"{int((~kept).sum())} of {len(kept)} rows were dropped for missing values.",)
+    return Table(frame, None if lazy else as_rows(frame).n_rows, kept, notes)
+
+
+def _suffix(path: str) -> str:
+    name = path.rstrip("/").lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    return os.path.splitext(name)[1]
+
+
+def _listed(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(item.strip() for item in text.split(","))

@@ -1,0 +1,243 @@
+"""Model files: a Zarr group whose attributes describe the model and whose arrays are the model.
+
+A digest over description and arrays is written with them, so that a file which is truncated or
+changed is never taken for a model.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from sklearn.utils.validation import check_is_fitted
+
+from dmkc.clusterers.base import KernelClusterer
+from dmkc.modelfile.arrays import (
+    array_names,
+    build_model,
+    model_arrays,
+    model_settings,
+    read_settings,
+)
+from dmkc.modelfile.errors import ModelFileError
+from dmkc.modelfile.registry import estimator_class
+from dmkc.modelfile.staging import staged
+from dmkc.modelfile.values import NotStorable, decode, encode, encode_parameter
+
+FORMAT = "dmkc-model"
+VERSION = 1
+KEY = "dmkc"
+CODECS = {"bytes", "zstd"}
+LIBRARIES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
+
+
+def save(model: KernelClusterer, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write a fitted model to a local path; see `dmkc.load`."""
+    check_is_fitted(model)
+    if "://" in os.fspath(path):
+        raise ModelFileError(f"Models are saved to local folders, and {path!r} is an address.")
+    target = Path(os.path.abspath(os.path.expanduser(path)))
+    if target.exists() or target.is_symlink():
+        if not overwrite:
+            raise FileExistsError(f"{target} exists; pass overwrite=True to replace it.")
+        if target.is_symlink() or not is_model_file(target):
+            raise ModelFileError(f"{target} is not a model file, so it is not overwritten.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder {target.parent} does not exist; create it first.")
+    described = _describe(model)
+    arrays = model_arrays(model.model_)
+    described["order"] = {name: _order(array) for name, array in arrays.items()}
+    described["sha256"] = _digest(described, arrays)
+    with staged(target, replace=overwrite) as folder:
+        group = zarr.create_group(store=folder, zarr_format=3, attributes={KEY: described})
+        for name, array in arrays.items():
+            group.create_array(name, data=np.ascontiguousarray(array), compressors="auto")
+
+
+def load(path: str | os.PathLike[str]) -> KernelClusterer:
+    """Read a model that `save` has written, from a local path or a URL that fsspec knows.
+
+    The model predicts the same bits as the one saved.  Nothing in the file is executed.  It has no
+    `labels_`, which belong to the rows of the fit and not to the model; `predict` gives the labels
+    of any rows.  `client`, and parameters that were arrays, have their default values.
+    """
+    described, group, where = _open(path)
+    try:
+        return _rebuild(described, group)
+    except ModelFileError as problem:
+        raise ModelFileError(f"The model file {where} cannot be read: {problem}") from None
+
+
+def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says of itself, without its arrays."""
+    return _open(path)[0]
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a local folder says that it is a model file, whole or not."""
+    try:
+        stored = json.loads((path / "zarr.json").read_bytes())
+        return stored["attributes"][KEY]["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _describe(model: KernelClusterer) -> dict[str, Any]:
+    cls = type(model)
+    if estimator_class(cls.__name__) is not cls:
+        raise ModelFileError(f"Models of the class {cls.__qualname__} cannot be saved.")
+    parameters, fitted, left_out = {}, {}, {}
+    for name, value in model.get_params(deep=False).items():
+        if name == "client":
+            continue
+        try:
+            if name == "kernels":
+                _refuse_functions(value)
+            parameters[name] = encode_parameter(value)
+        except NotStorable as problem:
+            left_out[name] = str(problem)
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name.startswith("_") or name in ("model_", "labels_"):
+            continue
+        try:
+            fitted[name] = encode(value)
+        except NotStorable as problem:
+            left_out[name] = str(problem)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "estimator": cls.__name__,
+        "parameters": parameters,
+        "fitted": fitted,
+        "left_out": left_out,
+        "model": model_settings(model.model_),
+        "libraries": _versions(),
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _refuse_functions(kernels: Any) -> None:
+    from dmkc.kernels.kernels import Callable_
+    from dmkc.modelfile.registry import kernel_to_json
+
+    for item in kernels if isinstance(kernels, list | tuple) else [kernels]:
+        if callable(item):
+            kernel_to_json(Callable_(item))
+
+
+def _rebuild(described: dict[str, Any], group: Any) -> KernelClusterer:
+    cls = estimator_class(described.get("estimator"))
+    parameters, fitted = decode(described.get("parameters")), decode(described.get("fitted"))
+    if not isinstance(parameters, dict) or not isinstance(fitted, dict):
+        raise ModelFileError("its parameters or fitted values are missing.")
+    _, direct, _, _ = read_settings(described.get("model"))
+    orders = described.get("order")
+    arrays = {
+        name: _read(group, name, orders.get(name) if isinstance(orders, dict) else None)
+        for name in array_names(direct)
+    }
+    if described.get("sha256") != _digest(described, arrays):
+        raise ModelFileError("its checksum does not fit, so it has been changed or is incomplete.")
+    try:
+        model = cls(**parameters)
+    except TypeError as problem:
+        raise ModelFileError(f"its parameters do not fit the estimator ({problem}).") from None
+    for name, value in fitted.items():
+        if not name.endswith("_") or name.startswith("_") or hasattr(cls, name):
+            raise ModelFileError(f"{name!r} is not the name of a fitted value.")
+        setattr(model, name, value)
+    model.model_ = build_model(described["model"], arrays, fitted.get("n_features_in_"))
+    return model
+
+
+def _read(group: Any, name: str, order: Any) -> np.ndarray:
+    """One array, once its metadata is known to be harmless."""
+    try:
+        array: Any = group[name]
+    except KeyError:
+        raise ModelFileError(f"the array {name!r} is missing.") from None
+    except Exception as problem:
+        raise ModelFileError(f"the array {name!r} is damaged ({problem}).") from None
+    if not isinstance(array, zarr.Array) or array.dtype != np.float64:
+        raise ModelFileError(f"{name!r} is not an array of float64.")
+    stored: Any = array.metadata
+    used = {codec.to_dict().get("name") for codec in stored.codecs}
+    if not used <= CODECS:
+        raise ModelFileError(f"the array {name!r} is stored in an unknown way.")
+    wanted = 2 if name in ("landmarks", "weights") or name.startswith("whitening") else 1
+    if array.ndim != wanted:
+        raise ModelFileError(f"the array {name!r} has {array.ndim} dimensions, not {wanted}.")
+    try:
+        values = np.asarray(array[...], dtype=np.float64)
+    except Exception as problem:
+        raise ModelFileError(f"the array {name!r} is damaged ({problem}).") from None
+    # The order in memory decides in which order products are summed, and so the last bits.
+    return np.array(values, order="F" if order == "F" else "C")
+
+
+def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any, str]:
+    text = os.fspath(path)
+    remote = "://" in text
+    place: Any = text if remote else Path(os.path.abspath(os.path.expanduser(text)))
+    if not remote and not place.exists():
+        raise FileNotFoundError(f"There is no model file at {place}.")
+    try:
+        # Older Zarr formats know object arrays, which are pickles: they are not even looked at.
+        group = zarr.open_group(store=place, mode="r", zarr_format=3, use_consolidated=False)
+        described = group.attrs.asdict().get(KEY)
+    except ImportError:
+        raise
+    except FileNotFoundError as problem:
+        if remote:
+            raise FileNotFoundError(f"There is no model file at {place}.") from problem
+        raise ModelFileError(f"{place} is not a model file.") from problem
+    except Exception as problem:
+        raise ModelFileError(f"{place} is not a model file.") from problem
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise ModelFileError(f"{place} is a Zarr group but not a model file.")
+    number = described.get("version")
+    if not isinstance(number, int) or number < 1:
+        raise ModelFileError(f"The model file {place} has the unknown version {number!r}.")
+    if number > VERSION:
+        raise ModelFileError(
+            f"The model file {place} has format version {number}, and this dmkc reads versions up "
+            f"to {VERSION}; read it with a newer dmkc."
+        )
+    return described, group, str(place)
+
+
+def _order(array: np.ndarray) -> str:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _digest(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    content = {name: value for name, value in described.items() if name != "sha256"}
+    digest = hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=True).encode()
+    )
+    for name in sorted(arrays):
+        digest.update(f"\n{name} {arrays[name].shape}\n".encode())
+        digest.update(np.ascontiguousarray(arrays[name], dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    if found["dmkc"] == "unknown":
+        from dmkc import __version__
+
+        found["dmkc"] = __version__
+    return found
