@@ -1,0 +1,84 @@
+"""What all benchmarks share: fair timing, the machine's description, result files."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+PACKAGES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "distributed", "clarabel")
+
+
+def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of every job; jobs take turns, so that noise hits all of them alike."""
+    for job in jobs.values():
+        job()
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            began = time.perf_counter()
+            job()
+            times[name].append(time.perf_counter() - began)
+    return {name: float(np.median(t)) for name, t in times.items()}
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    model = "unknown processor"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            x.split(":", 1)[1].strip()
+            for x in cpuinfo.read_text().splitlines()
+            if "model name" in x
+        ]
+        model = names[0] if names else model
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "processor": f"{model}, {len(os.sched_getaffinity(0))} cores used",
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "versions": ", ".join(f"{p} {version(p)}" for p in PACKAGES),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def write(name: str, title: str, command: str, parts: Sequence[str], data: Any) -> None:
+    """Write docs/results/<name>.md and .json, and print the former."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    about = machine()
+    text = "\n\n".join(
+        [
+            f"# {title}",
+            f"Made by `{command}`.",
+            "\n".join(f"- {key}: {value}" for key, value in about.items()),
+            *parts,
+        ]
+    )
+    (RESULTS / f"{name}.md").write_text(text + "\n")
+    (RESULTS / f"{name}.json").write_text(
+        json.dumps({"machine": about, "data": data}, indent=1) + "\n"
+    )
+    print(text)
