@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
+import dask
 import psutil
 from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker, wait
@@ -38,6 +39,7 @@ log = logging.getLogger("dmkc")
 
 FAN_IN = 32
 ATTEMPTS = 5
+SPENT_SCANS = 32
 REFRESH_SECONDS = 5.0
 _numbers = itertools.count()
 _LOST = (CancelledError, KilledWorker, OSError)
@@ -63,6 +65,7 @@ class ClusterEngine(Engine):
     def __init__(self, client: Client) -> None:
         self.client = client
         self._known: dict[str, int] = {}
+        self._spent: list[list[Future]] = []
         self._asked = -REFRESH_SECONDS
         workers = self._workers()
         self.threads = sum(workers.values())
@@ -130,18 +133,7 @@ class ClusterEngine(Engine):
         if any(isinstance(b, Lazy) for b in blocks):
             futures = self._scan_lazy(scan, blocks, grid, number)
         else:
-            futures = [
-                self._submit(
-                    _scan_run,
-                    home,
-                    f"{scan.name}-{number}-{part}",
-                    scan,
-                    [self._value(b) for b in run],
-                    [b.start for b in run],
-                    grid,
-                )
-                for part, (home, run) in enumerate(self._groups(blocks))
-            ]
+            futures = self._scan_groups(scan, self._groups(blocks), grid, number)
         depth = 0
         while len(futures) > FAN_IN:
             depth += 1
@@ -150,7 +142,26 @@ class ClusterEngine(Engine):
                 self._submit(_fold_run, "", next(names), scan, futures[i : i + FAN_IN], grid)
                 for i in range(0, len(futures), FAN_IN)
             ]
+        # Letting go of futures is a message of its own, and the client sends one message in ten
+        # milliseconds: done after every scan it would hold up the next one.
+        self._spent = [*self._spent, futures] if len(self._spent) < SPENT_SCANS else [futures]
         return self.client.gather(futures)
+
+    def _scan_groups(
+        self, scan: Scan, groups: list[tuple[str, list[Block]]], grid: Grid, number: int
+    ) -> list[Future]:
+        """One message for all tasks, each bound for the home of its blocks."""
+        keys = [f"{scan.name}-{number}-{part}" for part in range(len(groups))]
+        homes = {key: [home] for key, (home, _) in zip(keys, groups, strict=True)}
+        with dask.annotate(workers=lambda key: homes[key], allow_other_workers=True):
+            return self.client.map(
+                _scan_run,
+                [[self._value(b) for b in run] for _, run in groups],
+                [[b.start for b in run] for _, run in groups],
+                scan=scan,
+                grid=grid,
+                key=keys,
+            )
 
     def _scan_lazy(
         self, scan: Scan, blocks: Sequence[Block], grid: Grid, number: int
@@ -160,9 +171,9 @@ class ClusterEngine(Engine):
         return self.client.compute(
             [
                 task(
-                    scan,
                     [b.delayed if isinstance(b, Lazy) else self._value(b)],
                     [b.start],
+                    scan,
                     grid,
                     dask_key_name=f"{scan.name}-{number}-{b.start}",
                 )
@@ -255,7 +266,7 @@ def _make_value(rows: Any, make: Make | None) -> Any:
         return values if make is None else make(values)
 
 
-def _scan_run(scan: Scan, values: list, starts: list[int], grid: Grid) -> list[Piece]:
+def _scan_run(values: list, starts: list[int], scan: Scan, grid: Grid) -> list[Piece]:
     pieces = [
         run_block(scan, _rows(value), start, grid)
         for value, start in zip(values, starts, strict=True)

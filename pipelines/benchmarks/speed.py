@@ -33,7 +33,9 @@ THREADS = 2
 
 
 def prepared(X: np.ndarray, client: Client | None = None) -> Prepared:
-    settings = FeatureSettings(BANK, "standard", 100, "uniform", "float32", "persist", 16384, 0)
+    settings = FeatureSettings(
+        BANK, "standard", 100, "uniform", "float32", "persist", None, 8192, 0
+    )
     return prepare(as_rows(X), open_engine(client), settings, 2)
 
 
