@@ -8,6 +8,7 @@ block remembers how it was made, and when its worker is gone it is made again on
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import time
@@ -97,7 +98,7 @@ class ClusterEngine(Engine):
     def _settled(self, placed: list[Placed]) -> list[Block]:
         """The blocks once they are all made; what was lost meanwhile is made again."""
         for _ in range(ATTEMPTS):
-            with self.client.as_current():
+            with self.client.as_current(), contextlib.suppress(*_LOST):
                 wait([p.future for p in placed])
             if not any(_is_lost(p.future) for p in placed):
                 break

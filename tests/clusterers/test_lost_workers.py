@@ -84,18 +84,7 @@ class Deadly:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "feature_mode",
-    [
-        pytest.param(
-            "persist",
-            marks=pytest.mark.xfail(
-                strict=True, reason="rows sent to a worker that dies while it makes the columns"
-            ),
-        ),
-        "recompute",
-    ],
-)
+@pytest.mark.parametrize("feature_mode", ["persist", "recompute"])
 def test_a_worker_lost_in_the_middle_of_its_work(own_process_client, tmp_path, feature_mode):
     flag = tmp_path / "died"
     kernels = [Deadly(flag), "gaussian"]
