@@ -15,7 +15,7 @@ import numpy as np
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
 from dmkc.data import Rows, Weighted
-from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Scaling, data_scale
+from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Laplacian, Scaling, data_scale
 from dmkc.kernels.columns import column_offsets, padded
 from dmkc.kernels.landmarks import choose_landmarks
 from dmkc.scan.engine import Engine
@@ -96,7 +96,8 @@ def prepare(
     scaling = scaling_of(survey, settings.scale, min_rows)
 
     standardised = scaling.apply(survey.sample)
-    scale = data_scale(standardised, survey.sample_weights)
+    needed = any(isinstance(k, Laplacian) for k in settings.kernels)
+    scale = data_scale(standardised, survey.sample_weights, manhattan=needed)
     kernels = tuple(k.resolve(scale) for k in settings.kernels)
     if given is None:
         heavy = standardised[survey.sample_weights > 0]

@@ -23,8 +23,9 @@ DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
 SMALLEST = 0.1
 """Starts with a cluster below this part of an equal share have found outliers, not clusters."""
-K_MEANS_TRIES = 10
-K_MEANS_ROWS = 8192
+K_MEANS_TRIES = {2: 5}
+"""Tries of k-means by number of clusters; 10 for more than two."""
+K_MEANS_ROWS = 4096
 """k-means centroids are found on at most this many rows, which moves them very little."""
 
 
@@ -138,7 +139,7 @@ def _k_means(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.nda
     if len(few) < m:
         return np.zeros(len(rows), np.int64)
     equal = np.all(heavy == heavy[0])  # k-means takes another path when weights are given
-    model = KMeans(m, n_init=K_MEANS_TRIES, random_state=seed)
+    model = KMeans(m, n_init=K_MEANS_TRIES.get(m, 10), random_state=seed)
     model.fit(few, sample_weight=None if equal else heavy)
     centres = model.cluster_centers_
     nearest = np.einsum("ij,ij->i", centres, centres) - 2.0 * rows @ centres.T

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn.metrics import euclidean_distances
 
 from dmkc.kernels.kernels import (
     Callable_,
@@ -70,8 +71,13 @@ def _as_kernel(item: Any) -> Kernel:
     raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
 
 
-def data_scale(sample: np.ndarray, weights: np.ndarray | None = None) -> DataScale:
-    """Typical distances between standardised rows of a sample; a row of weight 2 counts twice."""
+def data_scale(
+    sample: np.ndarray, weights: np.ndarray | None = None, manhattan: bool = True
+) -> DataScale:
+    """Typical distances between standardised rows of a sample; a row of weight 2 counts twice.
+
+    Manhattan distances cost the most and may be left out (then 1).
+    """
     weights = np.ones(len(sample)) if weights is None else weights
     some = np.flatnonzero(weights > 0)
     if len(some) > MEDIAN_ROWS:
@@ -79,11 +85,12 @@ def data_scale(sample: np.ndarray, weights: np.ndarray | None = None) -> DataSca
     rows, weights = sample[some], weights[some]
     first, second = np.triu_indices(len(rows), 1)
     pairs = weights[first] * weights[second]
-    itself = np.maximum(weights * (weights - 1.0) / 2.0, 0.0)  # pairs of a repeated row
+    itself = float(np.maximum(weights * (weights - 1.0) / 2.0, 0.0).sum())  # of a repeated row
+    squared = euclidean_distances(rows, squared=True)[first, second]
     return DataScale(
         sample.shape[1],
-        _median(pdist(rows, "sqeuclidean"), pairs, float(itself.sum())),
-        _median(pdist(rows, "cityblock"), pairs, float(itself.sum())),
+        _median(squared, pairs, itself),
+        _median(pdist(rows, "cityblock"), pairs, itself) if manhattan else 1.0,
     )
 
 
@@ -99,6 +106,8 @@ def _median(distances: np.ndarray, weights: np.ndarray, zeros: float) -> float:
 
 def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     """The median of values that are repeated as often as their weights say."""
+    if np.all(weights[:-1] == 1) and weights[-1] == 0:
+        return float(np.median(values[:-1]))
     order = np.argsort(values, kind="stable")
     values, reach = values[order], np.cumsum(weights[order])
     half = reach[-1] / 2.0

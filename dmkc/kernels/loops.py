@@ -1,7 +1,8 @@
 """Compiled loops that turn a tile of rows into raw kernel columns.
 
 Each function fills ``out[:, at : at + n_landmarks]`` for one kernel from what the tile shares:
-the inner products with the landmarks and the squared norms.
+the inner products with the landmarks and the squared norms.  Rows are taken as slices first: an
+index like ``at + j`` might be negative for all the compiler knows, and would not vectorise.
 """
 
 from __future__ import annotations
@@ -48,18 +49,20 @@ def gaussian32(dots, row_sq, mark_sq, gamma, out, at):  # pragma: no cover - com
     n, m = dots.shape
     g = np.float32(gamma)
     for i in range(n):
+        row, target, square = dots[i], out[i, at : at + m], row_sq[i]
         for j in range(m):
-            t = g * (np.float32(2) * dots[i, j] - row_sq[i] - mark_sq[j])
-            out[i, at + j] = _exp(min(t, np.float32(0)))
+            t = g * (np.float32(2) * row[j] - square - mark_sq[j])
+            target[j] = _exp(min(t, np.float32(0)))
 
 
 @compiled
 def gaussian64(dots, row_sq, mark_sq, gamma, out, at):  # pragma: no cover - compiled
     n, m = dots.shape
     for i in range(n):
+        row, target, square = dots[i], out[i, at : at + m], row_sq[i]
         for j in range(m):
-            t = gamma * (2.0 * dots[i, j] - row_sq[i] - mark_sq[j])
-            out[i, at + j] = math.exp(min(t, 0.0))
+            t = gamma * (2.0 * row[j] - square - mark_sq[j])
+            target[j] = math.exp(min(t, 0.0))
 
 
 @compiled
@@ -68,21 +71,22 @@ def polynomial(dots, gamma, coef0, degree, out, at):  # pragma: no cover - compi
     kind = dots.dtype.type
     g, c = kind(gamma), kind(coef0)
     for i in range(n):
+        row, target = dots[i], out[i, at : at + m]
         for j in range(m):
-            base = g * dots[i, j] + c
-            power = base
-            for _ in range(degree - 1):
-                power *= base
-            out[i, at + j] = power
+            target[j] = g * row[j] + c
+        for _ in range(degree - 1):  # outside the loop over landmarks, which then vectorises
+            for j in range(m):
+                target[j] *= g * row[j] + c
 
 
 @compiled
 def cosine(dots, row_sq, mark_sq, out, at):  # pragma: no cover - compiled
     n, m = dots.shape
     for i in range(n):
+        row, target, square = dots[i], out[i, at : at + m], row_sq[i]
         for j in range(m):
-            size = row_sq[i] * mark_sq[j]
-            out[i, at + j] = dots[i, j] / math.sqrt(size) if size > 0 else 0.0
+            size = square * mark_sq[j]
+            target[j] = row[j] / math.sqrt(size) if size > 0 else 0.0
 
 
 @compiled
@@ -97,5 +101,6 @@ def laplacian(rows, marks_t, gamma, out, at):  # pragma: no cover - compiled
             x = rows[i, c]
             for j in range(m):
                 gap[j] += abs(x - marks_t[c, j])
+        target = out[i, at : at + m]
         for j in range(m):
-            out[i, at + j] = math.exp(-gamma * gap[j])
+            target[j] = math.exp(-gamma * gap[j])

@@ -18,7 +18,7 @@ from dmkc.scan import fused
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.grid import Node, fold_leaves
 
-FUSED_MODELS = 4
+FUSED_MODELS = 1
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
 TILE_ROWS = 512
 
