@@ -15,6 +15,7 @@ import numpy as np
 from dask.delayed import delayed
 
 from dmkc.data import Lazy, Rows
+from dmkc.data.rows import scan_width
 from dmkc.kernels import ColumnMaker, FeatureMap
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import Affine
@@ -102,9 +103,10 @@ def apply(
     rows: Rows, pipeline: Pipeline, dtype: np.dtype, n_out: int | None, name: str = "label"
 ) -> Any:
     """The answers for all rows in the rows' own form."""
-    width = max(pipeline.columns.width, rows.n_columns)
+    width = max(pipeline.columns.width, scan_width(rows))
     engine = ThreadEngine()
-    grid = Grid.plan(rows.n_rows, width, BLOCK_BYTES, engine.threads)
+    leaf_rows = pipeline.columns.leaf_rows
+    grid = Grid.plan(rows.n_rows, width, BLOCK_BYTES, engine.threads, leaf_rows)
     blocks = rows.blocks(grid.block_rows)
     if rows.container.lazy:
         return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out), name=name)

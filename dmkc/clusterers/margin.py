@@ -54,19 +54,36 @@ def learn(
     """The best fit over all starts; C is calibrated where it is left open (NaN)."""
     features, m = prepared.features, n_clusters
     starts = starts_on_sample(prepared, init, n_init, m, seed)
-    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-    phi = features.features(prepared.sample.columns)
-    weights = prepared.sample.weights
-    geometry = geometry_of(features, m, weights @ phi / weights.sum())
     if np.isnan(settings.C):
         reference = k_means_start(prepared, starts, m, seed)
-        C = calibrated_c(geometry, phi, weights, reference, settings.norm)
-        settings = replace(settings, C=C)
+        settings = replace(settings, C=calibrated_c(prepared, reference, m, settings.norm))
+    fits, names = race(prepared, settings, m, starts, progress), [s.name for s in starts]
+    if not prepared.sample_is_all:
+        if refine == "best":
+            best = _lowest(fits)
+            fits, names = [fits[best]], [names[best]]
+        mean = np.zeros(features.offsets[-1])  # features are centred on all rows
+        fits = carry_on(features, mean, prepared.everywhere, settings, fits, names, progress)
+    best = _lowest(fits)
+    return Learned(fits[best], names[best], settings)
+
+
+def race(
+    prepared: Prepared,
+    settings: MarginSettings,
+    n_clusters: int,
+    starts: Sequence[Start],
+    progress: Progress,
+) -> list[MarginFit]:
+    """Fits of the sample from all starts, as one batch."""
+    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    phi, weights = sample_features(prepared)
+    geometry = geometry_of(prepared.features, n_clusters, weights @ phi / weights.sum())
     fits = run_together(
         [
             margin_fit(
                 geometry,
-                geometry.start(column, sample.width, start.shares(m, weights)),
+                geometry.start(column, sample.width, start.shares(n_clusters, weights)),
                 settings,
                 progress.reporter(start.name, "sample", sample),
                 first_points(geometry, phi, weights, start),
@@ -76,15 +93,12 @@ def learn(
         sample.cuts,
     )
     prepared.sample.n_scans += sample.n_scans
-    names = [s.name for s in starts]
-    if not prepared.sample_is_all:
-        if refine == "best":
-            best = _lowest(fits)
-            fits, names = [fits[best]], [names[best]]
-        mean = np.zeros(features.offsets[-1])  # features are centred on all rows
-        fits = carry_on(features, mean, prepared.everywhere, settings, fits, names, progress)
-    best = _lowest(fits)
-    return Learned(fits[best], names[best], settings)
+    return fits
+
+
+def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """Features and weights of the sampled rows."""
+    return prepared.features.features(prepared.sample.columns), prepared.sample.weights
 
 
 def carry_on(
@@ -119,16 +133,16 @@ def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> Geom
     return Several(features, n_clusters) if n_clusters > 2 else TwoSided(features, mean)
 
 
-def calibrated_c(
-    geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start, norm: float
-) -> float:
+def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float) -> float:
     """C at which the separation of a (k-means) start weighs as much as a few margins.
 
     A fixed C collapses the clusters or freezes the start, depending on kernels and data.
     """
+    phi, weights = sample_features(prepared)
+    geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]))
     if isinstance(geometry, Several):
-        means = _centred_means(phi, weights, start, geometry.n_clusters)
-        slope = geometry.stacked(means) / geometry.n_clusters
+        means = _centred_means(phi, weights, start, n_clusters)
+        slope = geometry.stacked(means) / n_clusters
     else:
         slope = (weights * (2.0 * start.labels - 1.0)) @ phi / weights.sum()
     squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]

@@ -15,11 +15,12 @@ import numpy as np
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
 from dmkc.data import Rows, Weighted
+from dmkc.data.rows import scan_width
 from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Laplacian, Scaling, data_scale
 from dmkc.kernels.columns import column_offsets, padded
 from dmkc.kernels.landmarks import choose_landmarks
 from dmkc.scan.engine import Engine
-from dmkc.scan.grid import Grid, leaf_rows_for
+from dmkc.scan.grid import Grid
 from dmkc.scan.survey import Survey, SurveyScan, sample_positions
 
 SAMPLE_BYTES = 256 << 20
@@ -83,8 +84,8 @@ def prepare(
     rank = min(settings.rank, n) if given is None else len(given)
     width = padded(column_offsets(settings.kernels, d, rank)[-1])
     dtype = _dtype(settings.dtype, n, width)
-    leaf_rows = leaf_rows_for(max(width, d))
-    grid = Grid.plan(n, max(width, d), engine.block_bytes, engine.threads)
+    grid = Grid.plan(n, max(width, scan_width(rows)), engine.block_bytes, engine.threads)
+    leaf_rows = grid.leaf_rows
     mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
 
     weighted = sample_weight is not None

@@ -12,6 +12,7 @@ from dmkc.clusterers.prepare import FeatureSettings
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
 from dmkc.data import Rows, as_rows, check_weights, with_weights
+from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
 from dmkc.scan.grid import Grid
@@ -43,7 +44,7 @@ def take_subset(
     """A uniform subset by global row number, the same whatever the chunks are."""
     size = subset_size(train_rows, rows.n_rows)
     positions = sample_positions(rows.n_rows, size, seed + 1)
-    grid = Grid.plan(rows.n_rows, rows.n_columns, engine.block_bytes, engine.threads)
+    grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
     blocks = list(rows.blocks(grid.block_rows))
     if sample_weight is not None:
         blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
@@ -69,7 +70,8 @@ def spread_all(
     """All rows under a feature map that was learned on a subset, and how they are held."""
     maker = features.columns
     n, d = rows.n_rows, rows.n_columns
-    grid = Grid.plan(n, max(maker.width, d), engine.block_bytes, engine.threads)
+    width = max(maker.width, scan_width(rows))
+    grid = Grid.plan(n, width, engine.block_bytes, engine.threads, maker.leaf_rows)
     mode = choose_mode(settings, n, d, maker.width, np.dtype(maker.dtype).itemsize, engine)
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     return spread(engine, blocks, grid, maker, mode, settings.store_path), mode

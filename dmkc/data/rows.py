@@ -18,6 +18,9 @@ class Source(Protocol):
         """Return blocks of exactly block_rows rows in order; the last may be shorter."""
 
 
+SPARSE_WIDTH = 2048
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A two-dimensional numeric input that has passed every check that needs no scan."""
@@ -35,3 +38,11 @@ class Rows:
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
         return self.source.blocks(block_rows)
+
+
+def scan_width(rows: Rows) -> int:
+    """Numbers in a row as far as planning goes: sparse rows hold few, however wide they are.
+
+    It must not depend on the density, which is only estimated where rows are lazy.
+    """
+    return min(rows.n_columns, SPARSE_WIDTH) if rows.sparse else rows.n_columns

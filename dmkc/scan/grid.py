@@ -39,9 +39,16 @@ class Grid:
     level: int
 
     @classmethod
-    def plan(cls, n_rows: int, width: int, target_bytes: int, threads: int) -> Grid:
+    def plan(
+        cls,
+        n_rows: int,
+        width: int,
+        target_bytes: int,
+        threads: int,
+        leaf_rows: int | None = None,
+    ) -> Grid:
         """Blocks of at most `target_bytes` (float32), and several for every thread."""
-        leaf = leaf_rows_for(width)
+        leaf = leaf_rows or leaf_rows_for(width)
         n_leaves = -(-n_rows // leaf)
         by_bytes = max(1, target_bytes // (leaf * width * 4))
         by_threads = max(1, n_leaves // (4 * max(1, threads)))

@@ -130,12 +130,10 @@ def fit_table(n: int, quick: bool) -> tuple[str, dict]:
     text = "## Whole fits, rows in memory to a fitted model\n\n"
     text += table(("rows", "method", "fit, s", "labels, s", "accuracy, %", "ratio of fits"), rows)
     text += (
-        "\n\nMedians of several runs, interleaved, each right after an untimed run of the same method; "
-        "dask-ml's spectral clustering is run once. Labels of Dask input are lazy: their time is that of "
-        "computing them from the rows."
+        "\n\nMedians of several runs, interleaved, each right after an untimed run of the same "
+        "method; dask-ml's spectral clustering is run once. Labels of Dask input are lazy: their "
+        "time is that of computing them from the rows."
     )
-    data = {
-        f"{r.name} {len(r.y)}": {"fit": r.fits, "labels": r.labels, "accuracy": r.accuracy}
-        for r in (*threads, *workers, *spectral)
-    }
+    runs = (*threads, *workers, *spectral)
+    data = {f"{r.name} {len(r.y)}": [r.fits, r.labels, r.accuracy] for r in runs}
     return text, data
