@@ -35,7 +35,7 @@ def test_a_row_of_weight_three_is_three_equal_rows(m, sample_rows):
     weighted.fit(X, sample_weight=weights)
     plain = MultipleKernelClustering(m, init=labels, sample_rows=sample_rows, **common)
     plain.fit(repeated)
-    tolerance = 1e-5 if sample_rows > len(repeated) else 2e-3  # other rows are in the samples
+    tolerance = 1e-5 if sample_rows > len(repeated) else 5e-2  # features are scaled on samples
     assert weighted.objective_ == pytest.approx(plain.objective_, rel=tolerance)
     assert accuracy(plain.predict(X), weighted.labels_) > 0.998
     np.testing.assert_allclose(weighted.kernel_weights_, plain.kernel_weights_, atol=2e-2)
@@ -185,14 +185,14 @@ def test_wide_sparse_rows_stay_sparse(monkeypatch):
         rng.integers(0, d, (n, 40)),
     )
     X = sp.csr_array((np.ones(n * 40), (np.repeat(np.arange(n), 40), columns.ravel())), (n, d))
-    monkeypatch.setattr(sp.csr_array, "toarray", _refuse)
+    toarray = sp.csr_array.toarray
+
+    def few_only(self, *args, **kwargs):
+        assert self.shape[0] < 1000, "all rows were made dense"
+        return toarray(self, *args, **kwargs)
+
+    monkeypatch.setattr(sp.csr_array, "toarray", few_only)
     model = MultipleKernelClustering(
         kernels=[Linear(), Gaussian()], scale=None, random_state=0, sample_rows=400
     ).fit(X)
     assert accuracy(y, model.labels_) > 0.95
-
-
-def _refuse(self, *args, **kwargs):
-    if self.shape[0] > 1000:
-        raise AssertionError("all rows were made dense")
-    return np.asarray(self.todense())
