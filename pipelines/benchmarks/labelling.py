@@ -1,0 +1,151 @@
+"""How fast rows are labelled, and a whole subset-train / full-predict run at several sizes.
+
+    python pipelines/benchmarks/labelling.py [--sizes 1e5 1e6 4e6 2e7] [--folder DIR]
+
+`predict` on two worker processes against the same function in a bare loop in two processes, from
+memory and from Zarr; then `pipelines/subset_to_all.py` from 1e5 to 2e7 rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, futures_of, wait
+
+from common import table, write
+from dmkc import MultipleKernelClustering
+from dmkc.data import as_rows
+from dmkc.datasets import make_ringnorm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from subset_to_all import run
+
+CHUNK = 65_536
+
+
+def bare(blocks: list[np.ndarray], pipeline: Any) -> float:
+    """Seconds of a plain loop over blocks in memory."""
+    began = time.perf_counter()
+    for block in blocks:
+        pipeline(block)
+    return time.perf_counter() - began
+
+
+def read(path: str, start: int, stop: int) -> float:
+    """Seconds of reading some rows of a store, block by block."""
+    blocks = [b for b in as_rows(path).blocks(CHUNK) if start <= b.start < stop]
+    began = time.perf_counter()
+    for block in blocks:
+        block.load()
+    return time.perf_counter() - began
+
+
+def throughput(n: int, folder: Path, repeats: int = 5) -> tuple[str, dict]:
+    X, _ = make_ringnorm(n, seed=0, chunks=CHUNK)
+    path = str(folder / "rows.zarr")
+    X.to_zarr(path)
+    times: dict[str, list[float]] = {k: [] for k in ("bare", "memory", "read", "zarr")}
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as c, Client(c) as client:
+        train = np.asarray(X[:20_000])
+        model = MultipleKernelClustering(random_state=0, dtype="float32").fit(train)
+        pipeline = model.model_.label_pipeline()
+        held = da.from_zarr(path).rechunk((CHUNK, -1)).persist()
+        wait(held)
+        homes = list(client.scheduler_info()["workers"])
+        parts = futures_of(held)
+        half = len(parts) // 2
+        for turn in range(repeats + 1):
+            found = {}
+            jobs = [
+                client.submit(bare, group, pipeline, key=f"bare-{turn}-{i}", workers=[homes[i]])
+                for i, group in enumerate((parts[:half], parts[half:]))
+            ]
+            found["bare"] = max(client.gather(jobs))
+            began = time.perf_counter()
+            dask.compute(model.predict(held))
+            found["memory"] = time.perf_counter() - began
+            edges = (0, n // 2, n)
+            jobs = [
+                client.submit(
+                    read, path, edges[i], edges[i + 1], key=f"read-{turn}-{i}", workers=[homes[i]]
+                )
+                for i in range(2)
+            ]
+            found["read"] = max(client.gather(jobs))
+            began = time.perf_counter()
+            dask.compute(model.predict(path))
+            found["zarr"] = time.perf_counter() - began
+            if turn:
+                for key, value in found.items():
+                    times[key].append(value)
+    median = {k: float(np.median(v)) for k, v in times.items()}
+    slower = max(median["bare"], median["read"])
+    rows = [
+        ("bare loop, two processes, rows in memory", f"{n / median['bare']:,.0f}", ""),
+        (
+            "predict, two worker processes, rows in memory",
+            f"{n / median['memory']:,.0f}",
+            f"{median['memory'] / median['bare']:.2f}x the bare loop (aim: at most 1.3)",
+        ),
+        ("reading the Zarr store alone", f"{n / median['read']:,.0f}", ""),
+        (
+            "predict from Zarr",
+            f"{n / median['zarr']:,.0f}",
+            f"{median['zarr'] / slower:.2f}x the slower of the two (aim: at most 1.5)",
+        ),
+    ]
+    text = f"## Labelling {n:,} rows\n\n" + table(("what", "rows a second", "ratio"), rows)
+    return text, times
+
+
+def growth(sizes: list[int], folder: Path) -> tuple[str, list]:
+    found = [run(n, min(100_000, n), folder / f"run-{n}", "1GB") for n in sizes]
+    totals = [sum(r["times"].values()) - r["times"]["generate"] for r in found]
+    rows = [
+        (
+            f"{r['rows']:,}",
+            *(f"{r['times'][k]:.1f}" for k in ("generate", "train", "label", "evaluate")),
+            f"{100 * r['accuracy']:.2f}",
+            ", ".join(f"{p / 1e6:.0f}" for p in r["worker peaks"]),
+            f"{r['coordinator peak'] / 1e6:.0f}",
+        )
+        for r in found
+    ]
+    header = ("rows", "generate, s", "train on 100,000, s", "label, s", "evaluate, s")
+    header += ("accuracy, %", "peak of workers, MB", "peak of coordinator so far, MB")
+    text = "## Subset-train, full-predict, Zarr to Zarr\n\n" + table(header, rows)
+    slope = np.log(totals[-1] / totals[-2]) / np.log(sizes[-1] / sizes[-2])
+    whole = np.log(totals[-1] / totals[0]) / np.log(sizes[-1] / sizes[0])
+    text += (
+        f"\n\nTrain, label and evaluate grow as n^{slope:.2f} between the two largest sizes and as "
+        f"n^{whole:.2f} from the smallest to the largest."
+    )
+    return text, found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", nargs="+", type=float, default=[1e5, 1e6, 4e6, 2e7])
+    parser.add_argument("--rows", type=float, default=2e6, help="rows of the throughput part")
+    parser.add_argument("--folder", default=None, help="where to put the stores")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        first = throughput(int(options.rows), Path(name))
+        second = growth([int(s) for s in options.sizes], Path(name))
+    command = "python pipelines/benchmarks/labelling.py"
+    data = {"throughput": first[1], "growth": second[1]}
+    write("labelling", "Labelling many rows", command, [first[0], second[0]], data)
+
+
+if __name__ == "__main__":
+    main()
