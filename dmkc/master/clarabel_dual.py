@@ -25,6 +25,7 @@ from .norms import (
     unit,
     weights_for,
 )
+from .polish import polished
 from .problem import Cuts, MasterProblem, MasterSolution, MasterSolverError
 
 # Gaps between the primal and the dual value: relative, and relative to the value at v = 0.
@@ -59,7 +60,7 @@ def solve_dual(problem: MasterProblem) -> MasterSolution:
         if not (signs.min() < 0 < signs.max()):
             return _solve_one_sided(problem, signs)
         problem = replace(problem, cuts=replace(cuts, sign=signs))
-    return _solve_scaled(problem, top)
+    return polished(problem, _solve_scaled(problem, top))
 
 
 def _solve_one_sided(problem: MasterProblem, signs: np.ndarray) -> MasterSolution:

@@ -1,0 +1,139 @@
+"""A few Newton steps from the solver's point to the optimum itself.
+
+An interior-point solver leaves the master's solution at its tolerance, and which digits it gets
+right depends on rounding.  Once it is known which multipliers are positive and which bounds hold,
+the dual is a smooth problem with a few equations, and Newton's method reaches machine precision.
+Without this, the same rows given in two ways (repeated, or with weights) would agree to six digits
+only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from .norms import (
+    block_norms,
+    centred_slopes,
+    conjugate,
+    dual_parts,
+    kernel_weights,
+    regulariser,
+    slack,
+)
+from .problem import MasterProblem, MasterSolution
+
+STEPS = 8
+POSITIVE = 1e-6
+"""Multipliers above this share of the largest count as positive."""
+
+
+def polished(problem: MasterProblem, found: MasterSolution) -> MasterSolution:
+    """The solution with its error reduced, or as it is where that does not work."""
+    if problem.norm == 1 and len(problem.offsets) > 2:
+        return found  # weights are multipliers there, and the problem is not smooth
+    top = found.multipliers.max(initial=0.0)
+    active = np.flatnonzero(found.multipliers > POSITIVE * top)
+    if top <= 0 or not found.weights.any():
+        return found
+    try:
+        better = _newton(problem, found, active)
+    except np.linalg.LinAlgError:
+        return found
+    if better is None:
+        return found
+    return better if _gap(problem, better) <= _gap(problem, found) else found
+
+
+def _newton(
+    problem: MasterProblem, found: MasterSolution, active: np.ndarray
+) -> MasterSolution | None:
+    slopes = centred_slopes(problem)[active]
+    loss, sign = problem.cuts.loss[active], problem.cuts.sign[active]
+    y = found.multipliers[active]
+    rules, values, pull = [], [], np.zeros(len(active))
+    spent = y.sum() >= problem.C * (1 - 1e-6)
+    if spent:
+        rules.append(np.ones(len(active)))
+        values.append(problem.C)
+    score = 0.0
+    settled = problem.bias and problem.balance is not None
+    level = float(sign @ y)
+    if settled and problem.balance and abs(level) > 1e-7 * problem.C:
+        score = problem.balance * float(np.sign(level))
+        pull = score * sign
+    elif problem.bias and problem.balance != 0:
+        rules.append(sign)
+        values.append(0.0)
+    bounds = np.array(rules).reshape(len(rules), len(active))
+    duals = np.zeros(len(rules))
+    for _ in range(STEPS):
+        gradient, hessian = _curve(problem, slopes, y)
+        residual = loss - pull - gradient - duals @ bounds
+        missing = np.array(values) - bounds @ y
+        system = np.block([[hessian, bounds.T], [bounds, np.zeros((len(rules), len(rules)))]])
+        step, *_ = np.linalg.lstsq(system, np.concatenate([residual, missing]), rcond=1e-12)
+        y, duals = y + step[: len(y)], duals + step[len(y) :]
+        if not np.isfinite(step).all():
+            return None
+        if np.abs(step[: len(y)]).max() <= 1e-15 * problem.C:
+            break
+    if y.min() < 0 or not np.any(y @ slopes):
+        return None
+    combined = y @ slopes
+    beta = kernel_weights(block_norms(combined, problem.offsets) ** 2, problem.norm)
+    weights = np.repeat(beta, np.diff(problem.offsets)) * combined
+    if problem.bias and problem.balance != 0 and not pull.any():
+        score = float(duals[-1])
+        if problem.balance is not None:
+            score = min(max(score, -problem.balance), problem.balance)
+    bias = score - float(weights @ problem.mean) if problem.bias else 0.0
+    multipliers = np.zeros_like(found.multipliers)
+    multipliers[active] = y
+    if multipliers.sum() > problem.C:
+        multipliers *= problem.C / multipliers.sum()
+    gain, cost = dual_parts(problem, multipliers, multipliers @ centred_slopes(problem))
+    xi = slack(problem, weights, bias)
+    return replace(
+        found,
+        value=gain - cost,
+        weights=weights,
+        bias=bias,
+        kernel_weights=beta,
+        slack=xi,
+        multipliers=multipliers,
+    )
+
+
+def _curve(
+    problem: MasterProblem, slopes: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and Hessian of the dual's quadratic part."""
+    star = 1.0 if len(problem.offsets) == 2 else conjugate(problem.norm)  # one kernel: no choice
+    combined = y @ slopes
+    squares = block_norms(combined, problem.offsets) ** 2
+    total = float(np.linalg.norm(squares, star))
+    ratio = squares / max(total, 1e-300)
+    beta = ratio ** (star - 1) if star > 1 else np.ones_like(ratio)
+    parts = [slopes[:, a:b] for a, b in pairwise(problem.offsets)]
+    pulls = np.stack(
+        [
+            part @ combined[a:b]
+            for part, (a, b) in zip(parts, pairwise(problem.offsets), strict=True)
+        ]
+    )
+    hessian = sum(b * part @ part.T for b, part in zip(beta, parts, strict=True))
+    if star > 1:
+        bend = -np.outer(beta, beta)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bend += np.diag(np.where(ratio > 0, ratio ** (star - 2), 0.0))
+        hessian = hessian + 2 * (star - 1) / max(total, 1e-300) * pulls.T @ bend @ pulls
+    return beta @ pulls, np.asarray(hessian)
+
+
+def _gap(problem: MasterProblem, point: MasterSolution) -> float:
+    """Distance of a point's objective from its lower bound; also of multipliers that overspend."""
+    objective = regulariser(point.weights, problem.offsets, problem.norm) + problem.C * point.slack
+    return abs(objective - point.value)
