@@ -99,7 +99,9 @@ class ThreadEngine(Engine):
     """Scans in this process with Dask's threaded (or synchronous) scheduler; no cluster."""
 
     def __init__(self) -> None:
-        get = dask.base.get_scheduler() or dask.threaded.get
+        get = dask.base.get_scheduler()
+        if get is None or hasattr(getattr(get, "__self__", None), "scheduler_info"):
+            get = dask.threaded.get  # a connected client is the other engine's business
         if "multiprocessing" in getattr(get, "__module__", ""):
             raise ValueError(
                 "Dask's multiprocessing scheduler would copy all rows on every scan; "

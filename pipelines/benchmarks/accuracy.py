@@ -33,7 +33,7 @@ from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.limits import one_blas_thread
 
-WIDTHS = (0.05, 0.15, 0.5, 2.0)
+WIDTHS = (0.15, 0.5, 2.0)
 PRICES = (1 / 3, 1.0, 3.0)
 """C as a multiple of the calibrated one."""
 
@@ -108,19 +108,18 @@ def default(X: np.ndarray, m: int, scale: str | None) -> MultipleKernelClusterin
 def oracle(X: np.ndarray, y: np.ndarray, m: int) -> tuple[tuple[float, float], int, str]:
     """The best of a grid by the true labels; returns it, the number of fits and which it was."""
     best, which, fits = (0.0, 0.0), "", 0
-    gap = 1e-3 if m == 2 else 1e-2
     size = min(len(X), 4000)
     rows = as_rows(X) if len(X) == size else subset(X, size)
-    for scale, width in itertools.product(("standard", "minmax", None), WIDTHS):
+    for scale, width in itertools.product(("standard", None), WIDTHS):
         bank = (Linear(), Polynomial(2), Gaussian(width))
         settings = FeatureSettings(
-            bank, scale, min(200, size), "uniform", "float64", "persist", None, size, 0
+            bank, scale, min(100, size), "uniform", "float64", "persist", None, size, 0
         )
         ready = prepare(rows, ThreadEngine(), settings, m)
         starts = starts_on_sample(ready, ["k-means", "kernel-k-means", "pca"], 4, m, 0)
         base = calibrated_c(ready, k_means_start(ready, starts, m, 0), m, 2.0)
         for price, balance in itertools.product(PRICES, (0.0, 0.3) if m == 2 else (None,)):
-            margin = MarginSettings(base * price, balance, 2.0, 1e-3, gap, 50, "clarabel")
+            margin = MarginSettings(base * price, balance, 2.0, 5e-3, 1e-2, 30, "clarabel")
             with one_blas_thread():
                 found = race(ready, margin, m, starts, Progress(0, 1e-3))
             for start, fit in zip(starts, found, strict=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dask
 import dask.array as da
+import dask.threaded
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -196,3 +198,14 @@ def test_wide_sparse_rows_stay_sparse(monkeypatch):
         kernels=[Linear(), Gaussian()], scale=None, random_state=0, sample_rows=400
     ).fit(X)
     assert accuracy(y, model.labels_) > 0.95
+
+
+def test_rows_in_memory_are_labelled_here_even_with_a_client(process_client):
+    """What is in this process is not sent to workers just to be labelled or trained on."""
+    X, _ = blobs(6000)
+    expected = MultipleKernelClustering(random_state=0, train_rows=2000).fit(X)
+    with process_client.as_current(), dask.config.set(scheduler="dask.distributed"):
+        engine = ThreadEngine()
+        assert engine._get is dask.threaded.get
+        model = MultipleKernelClustering(random_state=0, train_rows=2000).fit(X)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
