@@ -6,6 +6,7 @@ The same numbers, one record per scan, are kept as the estimator's `history_`.
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -106,7 +107,7 @@ class Progress:
 def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
     if not verbose:
         return lambda text, keep: None
-    notebook = _notebook_display()
+    notebook = _notebook_display() if verbose == 1 else None
     if notebook is not None:
         return notebook
     live = verbose == 1 and getattr(stream, "isatty", lambda: False)()
@@ -114,6 +115,7 @@ def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
 
     def show(text: str, keep: bool) -> None:
         if live:
+            text = text if keep else text[: shutil.get_terminal_size().columns - 1]
             stream.write("\r" + text.ljust(width[0]) + ("\n" if keep else ""))
             width[0] = 0 if keep else len(text)
         elif keep or verbose > 1:
@@ -127,9 +129,15 @@ def _notebook_display() -> Callable[[str, bool], None] | None:
     """One display cell that is rewritten, when running in a Jupyter kernel."""
     if "ipykernel" not in sys.modules:
         return None
+    from IPython import get_ipython
     from IPython.display import display
 
-    handle = display({"text/plain": "dmkc"}, raw=True, display_id=True)
+    shell = get_ipython()
+    handle = None
+    if getattr(shell, "kernel", None) is not None:
+        handle = display({"text/plain": "dmkc"}, raw=True, display_id=True)
+    if handle is None:  # ipykernel has been imported, but this is no notebook
+        return None
 
     def show(text: str, keep: bool) -> None:
         handle.update({"text/plain": text}, raw=True)

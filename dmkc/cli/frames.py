@@ -67,10 +67,14 @@ def chosen(there: Sequence[Any], options: TableOptions, names: Sequence[str] | N
 
 
 def csv_has_header(path: str, delimiter: str | None) -> bool:
-    """Whether the first line of a file is not all numbers."""
-    first = _pandas(path, delimiter, header=None, nrows=1, dtype=str)
-    numbers = pd.to_numeric(first.iloc[0], errors="coerce")
-    return bool(numbers.isna().any())
+    """Whether the first line of a file holds names: a word, or the numbers 0, 1, 2, ... .
+
+    Empty cells are missing values and decide nothing.
+    """
+    first = _pandas(path, delimiter, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    numbers = pd.to_numeric(first, errors="coerce")
+    counted = len(first) > 1 and list(first) == [str(i) for i in range(len(first))]
+    return counted or bool(numbers.isna().any())
 
 
 def read_csv(path: str, delimiter: str | None, header: bool | None, **kwargs: Any) -> pd.DataFrame:

@@ -76,11 +76,10 @@ class KernelClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             )
         return rows
 
-    def _fit_rows(self, X: Any) -> Rows:
-        rows = as_rows(X)
+    def _remember_columns(self, rows: Rows) -> None:
+        """Called once a fit has succeeded, so that a failed one leaves an older model whole."""
         _check_feature_names(self, _name_carrier(rows), reset=True)
         self.n_features_in_ = rows.n_columns
-        return rows
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         p = self.get_params(deep=False)
@@ -143,9 +142,10 @@ def integer(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, least: float, strict: bool) -> float:
-    """A finite number above (or not below) `least`."""
+def number(name: str, value: Any, least: float, strict: bool, finite: bool = True) -> float:
+    """A number above (or not below) `least`."""
     fine = isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value))
+    fine = fine and (np.isfinite(float(value)) or not finite)
     if not fine or value < least or (strict and value == least):
         bound = f"greater than {least:g}" if strict else f"at least {least:g}"
         raise ValueError(f"{name} must be a number {bound}, not {value!r}.")

@@ -67,7 +67,7 @@ class MarginFit:
 
     model: MarginModel
     kept: tuple[Point, ...]
-    """Points of the active cuts, the model's first, to warm-start another fit."""
+    """Points of the active cuts, to warm-start another fit."""
     n_iter: int
     converged: bool
     reason: str
@@ -161,15 +161,17 @@ def margin_fit(
             bundle.add(point, sums)
         if round_ == 1 and kernel_weights is not None:
             best = bundle.model(kept[0], kernel_weights, answers[0])
+        # its value under this labeling, whose cluster weights may come from other rows
+        before = np.inf if best is None else bundle.value(kept[0], _hinge(answers[0]))
         wanted = max(settings.gap, min(LOOSE_GAP, 0.1 * fall))
-        found, value, gap = yield from _inner(bundle, label, best, wanted, round_, tell)
+        found, value, gap = yield from _inner(bundle, label, best, before, wanted, round_, tell)
         kept = [found.point, *(p for p in bundle.active() if p is not found.point)]
         tight = gap <= settings.gap
         if np.any(found.shares == 0) and len(found.shares) > 2 and best is not None:
             reason = "a cluster would have become empty"
             break
         if best is not None:
-            fall = (best.objective - value) / max(best.objective, 1e-300)
+            fall = (before - value) / max(before, 1e-300)
             still = found.mark == best.mark or (
                 not geometry.monotone and found.changed <= settings.tol
             )
@@ -191,15 +193,16 @@ def _inner(
     bundle: _Bundle,
     label: Label,
     best: MarginModel | None,
+    value: float,
     wanted: float,
     round_: int,
     tell: Callable[[Step], None],
 ) -> Generator[Any, list[Any], tuple[MarginModel, float, float]]:
-    """The best model of one labeling's convex problem, never worse than `best`; value and gap.
+    """The best model of one labeling's convex problem, its value and gap.
 
-    A loose gap ends it only once it has found something better than `best`.
+    It is never worse than `best`, whose value is `value`; a loose gap ends the search only once
+    something better has been found.
     """
-    value = np.inf if best is None else best.objective
     incumbent, gap = best, np.inf
     enough = bundle.settings.gap
     for step in range(1, MAX_STEPS + 1):
@@ -208,7 +211,7 @@ def _inner(
         if best is not None and gap <= (enough if best is incumbent else wanted):
             break
         (sums,) = yield bundle.geometry.request(label, [point])
-        new_value = bundle.value(point, sums.hinge / sums.total)
+        new_value = bundle.value(point, _hinge(sums))
         if new_value < value:
             best, value = bundle.model(point, kernel_weights, sums), new_value
         assert best is not None
@@ -220,6 +223,11 @@ def _inner(
         bundle.add(point, sums)
     assert best is not None
     return best, value, gap
+
+
+def _hinge(sums: Any) -> float:
+    """Mean margin violation under the given labeling."""
+    return sums.hinge / sums.total
 
 
 def _gap(value: float, bound: float) -> float:

@@ -19,11 +19,13 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.clusterers.subset import spread_all, take_subset
-from dmkc.data import Rows
+from dmkc.data import Rows, as_rows
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, ThreadEngine, open_engine
 from dmkc.scan.limits import one_blas_thread
+
+ADVICE = {"max_iter was reached": "increase max_iter or tol."}
 
 
 class MultipleKernelClustering(KernelClusterer):
@@ -79,7 +81,7 @@ class MultipleKernelClustering(KernelClusterer):
         Relative gap of the convex problems and relative fall of the objective at which to stop;
         for several clusters the gap is 10 tol and tol the share of relabeled rows.
     max_iter : int, default=50
-        Largest number of relabelings.
+        Largest number of relabelings, of the sample and again of all rows.
     solver : {"clarabel", "cvxpy"}, default="clarabel"
         Master problem: the dual solved directly, or the paper's cone program through cvxpy.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -99,7 +101,8 @@ class MultipleKernelClustering(KernelClusterer):
 
     Attributes
     ----------
-    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size.
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size (in
+        the subset, with train_rows).
     kernel_weights_ : ndarray, one weight per kernel.
     kernels_ : the kernels with the widths that were used.
     C_ : the C that was used.
@@ -107,9 +110,9 @@ class MultipleKernelClustering(KernelClusterer):
         margin is the absolute score, or the largest score less the second (then rows are weighted
         so that all clusters weigh the same).
     start_ : str, the start that was kept.
-    n_iter_ : int, relabelings.
+    n_iter_ : int, relabelings of all rows (of the subset, with train_rows).
     converged_ : bool, whether labels settled before max_iter.
-    n_scans_ : int, passes over all rows.
+    n_scans_ : int, passes over all rows, not counting the one that makes the columns.
     history_ : list of dict, one per scan.
     model_ : KernelModel, all that `predict` needs.
 
@@ -185,7 +188,7 @@ class MultipleKernelClustering(KernelClusterer):
         """
         seed = seed_of(self.random_state)
         settings, margin = self._feature_settings(seed), self._margin_settings()
-        rows = self._fit_rows(X)
+        rows = as_rows(X)
         if self.n_clusters > 1:
             check_init(self.init, self.n_clusters, rows.n_rows)
         engine = open_engine(self.client)
@@ -193,6 +196,7 @@ class MultipleKernelClustering(KernelClusterer):
         fit = self._fit_all if self.train_rows is None else self._fit_subset
         with one_blas_thread():
             fit(rows, engine, settings, margin, sample_weight, progress)
+        self._remember_columns(rows)
         self.history_ = progress.history()
         progress.end(
             f"{self.n_iter_} relabelings, {self.n_scans_} scans of all rows, objective "
@@ -243,7 +247,8 @@ class MultipleKernelClustering(KernelClusterer):
             short = replace(learned.settings, max_iter=self.polish)
             fits, names = [learned.fit], [learned.start]
             (fit,) = carry_on(features, mean, everywhere, short, fits, names, progress)
-            learned = replace(learned, fit=replace(fit, converged=True))
+            converged = fit.converged or learned.fit.converged
+            learned = replace(learned, fit=replace(fit, converged=converged))
         self._keep(learned, features, rows)
         self.labels_ = self._labels(rows, everywhere)
         self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
@@ -251,7 +256,7 @@ class MultipleKernelClustering(KernelClusterer):
     def _margin_settings(self) -> MarginSettings:
         m = integer("n_clusters", self.n_clusters, 1)
         integer("n_init", self.n_init, 1)
-        integer("verbose", self.verbose, 0)
+        integer("verbose", int(self.verbose), 0)
         integer("polish", self.polish, 0)
         one_of("refine", self.refine, ("best", "all"))
         if m > 1:
@@ -260,7 +265,7 @@ class MultipleKernelClustering(KernelClusterer):
         return MarginSettings(
             C=np.nan if self.C is None else number("C", self.C, 0, True),
             balance=self._balance(m),
-            norm=number("norm", self.norm, 1, False),
+            norm=number("norm", self.norm, 1, False, finite=False),
             tol=tol,
             gap=tol if m <= 2 else 10 * tol,
             max_iter=integer("max_iter", self.max_iter, 1),
@@ -296,7 +301,7 @@ class MultipleKernelClustering(KernelClusterer):
         if not fit.converged:
             warnings.warn(
                 f"MultipleKernelClustering stopped before it converged ({fit.reason}); "
-                "increase max_iter or tol.",
+                + ADVICE.get(fit.reason, "try another start, another C or fewer clusters."),
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -90,10 +90,15 @@ def prepare(
 
     weighted = sample_weight is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
-    size = max(min(settings.sample_rows, SAMPLE_BYTES // (8 * d)), 64)
+    size = min(settings.sample_rows, max(SAMPLE_BYTES // (8 * d), 64))
     positions = sample_positions(n, size, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
+    if np.count_nonzero(survey.sample_weights) < min_rows:
+        raise ValueError(
+            f"Fewer than {min_rows} of the sampled rows have a positive sample_weight, which is "
+            "too few to begin from: drop rows of weight 0, or increase sample_rows."
+        )
     scaling = scaling_of(survey, settings.scale, min_rows)
 
     standardised = scaling.apply(survey.sample)

@@ -7,6 +7,7 @@ is a cluster number for every sampled row; a convex fit on the sample turns it i
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -49,8 +50,12 @@ def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[An
         items = [np.asarray(items)]
     if not items:
         raise ValueError("init must name at least one start.")
+    if "auto" in [i for i in items if isinstance(i, str)]:
+        raise ValueError('init="auto" stands alone; name the starts that a list should hold.')
+    checked: list[Any] = []
     for item in items:
         if isinstance(item, str):
+            checked.append(item)
             if item not in KINDS:
                 close = difflib.get_close_matches(item, KINDS, n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -68,7 +73,8 @@ def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[An
             raise ValueError(
                 f"A labeling given as init must have exactly {n_clusters} different labels."
             )
-    return items
+        checked.append(labels)
+    return checked
 
 
 def starts_on_sample(
@@ -79,7 +85,14 @@ def starts_on_sample(
     weights = prepared.sample.weights
     unique: dict[bytes, Start] = {}
     for start in _all(items, prepared, n_init, n_clusters, seed):
-        if start.shares(n_clusters, weights).min() > 0:
+        if start.shares(n_clusters, weights).min() == 0:
+            if start.name == "given":
+                warnings.warn(
+                    "A given labeling is left out, because one of its clusters has no row in the "
+                    "sample: increase sample_rows (or train_rows).",
+                    stacklevel=6,
+                )
+        else:
             unique.setdefault(_in_order(start.labels).tobytes(), start)
     large = {
         key: start
@@ -139,7 +152,7 @@ def _k_means(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.nda
     if len(few) < m:
         return np.zeros(len(rows), np.int64)
     equal = np.all(heavy == heavy[0])  # k-means takes another path when weights are given
-    model = KMeans(m, n_init=K_MEANS_TRIES.get(m, 10), random_state=seed)
+    model = KMeans(m, n_init=K_MEANS_TRIES.get(m, 10), random_state=seed % 2**32)
     model.fit(few, sample_weight=None if equal else heavy)
     centres = model.cluster_centers_
     nearest = np.einsum("ij,ij->i", centres, centres) - 2.0 * rows @ centres.T

@@ -40,6 +40,8 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     """
     if kernels is None:
         return DEFAULT_BANK
+    if isinstance(kernels, np.ndarray):
+        kernels = kernels.tolist()
     if isinstance(kernels, (str, Kernel)) or callable(kernels):
         return (_as_kernel(kernels),)
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
@@ -50,6 +52,8 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
 def _as_kernel(item: Any) -> Kernel:
     if isinstance(item, Kernel):
         return item
+    if isinstance(item, type) and issubclass(item, Kernel):
+        return item()
     if isinstance(item, str):
         name, _, value = item.partition(":")
         if name not in NAMES:

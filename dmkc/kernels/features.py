@@ -16,6 +16,8 @@ from dmkc.kernels.columns import ColumnMaker, is_direct
 from dmkc.kernels.kernels import Kernel
 from dmkc.scan.cuts import Affine
 
+CONSTANT = 1e-11
+"""A kernel is constant when its features vary by less than this share of their squared size."""
 CUT_OFF = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 
 
@@ -70,10 +72,12 @@ class FeatureMap:
         means = tuple(self._forward(k, column_mean[a:b]) for k, a, b in self._column_slices())
         scales = []
         for k, a, b in self._column_slices():
-            part = self._forward(k, sample_columns[:, a:b].astype(np.float64)) - means[k]
-            power = float(np.average(np.einsum("ij,ij->i", part, part), weights=weights))
-            size = float(np.mean(np.abs(sample_columns[:, a:b]))) or 1.0
-            scales.append(power**-0.5 if power > 1e-12 * size**2 else 0.0)
+            raw = self._forward(k, sample_columns[:, a:b].astype(np.float64))
+            part = raw - means[k]
+            power, whole = (
+                float(np.average(np.einsum("ij,ij->i", x, x), weights=weights)) for x in (part, raw)
+            )
+            scales.append(power**-0.5 if power > CONSTANT * whole else 0.0)
         return replace(self, mean=means, scale=tuple(scales))
 
     def unweighted(self) -> FeatureMap:

@@ -34,7 +34,7 @@ class Tile:
     """What the kernels of a bank share for a tile of rows."""
 
     rows: np.ndarray | None
-    """Standardised rows; None for sparse rows, which are never made dense."""
+    """Standardised rows; None for sparse rows where no kernel needs them dense."""
     dots: np.ndarray
     """Inner products with the landmarks."""
     row_squares: np.ndarray

@@ -21,6 +21,7 @@ import dask
 import psutil
 from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker, wait
+from distributed.comm import CommClosedError
 
 from dmkc.data import Lazy, Read
 from dmkc.scan.base import Scan
@@ -43,7 +44,7 @@ ATTEMPTS = 5
 SPENT_SCANS = 32
 REFRESH_SECONDS = 5.0
 _numbers = itertools.count()
-_LOST = (CancelledError, KilledWorker, OSError)
+_LOST = (CancelledError, KilledWorker, CommClosedError)
 
 
 @dataclass(eq=False)
@@ -208,13 +209,15 @@ class ClusterEngine(Engine):
         """Make blocks again that were lost with their worker."""
         time.sleep(0.5)
         homes = self._workers(fresh=True)
-        for block in blocks:
-            if not isinstance(block, Placed) or not _is_lost(block.future):
-                continue
-            if isinstance(block.source, Placed):
-                self._recover([block.source])
-            (again,) = self._place(block.make, [block.source], "again")
-            block.future, block.home = again.future, again.home
+        lost = [b for b in blocks if isinstance(b, Placed) and _is_lost(b.future)]
+        sources = [b.source for b in lost if isinstance(b.source, Placed)]
+        if sources:
+            self._recover(sources)
+        for make, group in itertools.groupby(lost, key=lambda b: b.make):
+            members = list(group)
+            again = self._place(make, [b.source for b in members], "again")
+            for block, new in zip(members, again, strict=True):
+                block.future, block.home = new.future, new.home
         log.info("Blocks were spread again over %d worker(s).", len(homes))
 
     def _submit(self, func: Callable, home: str, key: str, *args: Any) -> Future:

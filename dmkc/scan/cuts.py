@@ -89,7 +89,7 @@ class CutScan(Scan):
 
     @classmethod
     def of(cls, requests: Sequence[CutRequest], dtype: np.dtype, weight_at: int = -1) -> CutScan:
-        """One scan for all requests; equal labelings are formed once."""
+        """One scan for all requests."""
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
         return cls(

@@ -175,6 +175,8 @@ def open_engine(client: Any = None) -> Engine:
             return ThreadEngine()
     if not isinstance(client, Client):
         raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+    if client.status != "running":
+        raise ValueError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)
 
 

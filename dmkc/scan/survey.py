@@ -138,8 +138,9 @@ def _moments(rows: np.ndarray, weights: np.ndarray) -> tuple:  # pragma: no cove
             t = x - shift[j]
             total[j] += w * t
             squares[j] += w * t * t
-            low[j] = min(low[j], x)
-            high[j] = max(high[j], x)
+            if w > 0.0:
+                low[j] = min(low[j], x)
+                high[j] = max(high[j], x)
             if not np.isfinite(x):
                 bad[0 if np.isnan(x) else 1] += 1
     weight = max(weight, 1e-300)
@@ -171,8 +172,11 @@ def _sparse_moments(rows: Any, weights: np.ndarray, first_row: int) -> tuple:
         stored = np.bincount(indices, heavy, minlength=d)
         inside = np.bincount(indices, heavy * (data - mean[indices]) ** 2, minlength=d)
         deviation = inside + np.maximum(total - stored, 0.0) * mean**2
-    low = np.asarray(values.min(axis=0).todense()).ravel()
-    high = np.asarray(values.max(axis=0).todense()).ravel()
+    heavy_rows = values[np.flatnonzero(weights > 0)]
+    if heavy_rows.shape[0] == 0:
+        return mean, deviation, np.full(d, np.inf), np.full(d, -np.inf), bad, first_bad
+    low = np.asarray(heavy_rows.min(axis=0).todense()).ravel()
+    high = np.asarray(heavy_rows.max(axis=0).todense()).ravel()
     return mean, deviation, low, high, bad, first_bad
 
 

@@ -33,7 +33,7 @@ from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.limits import one_blas_thread
 
-WIDTHS = (0.15, 0.5, 2.0)
+WIDTHS = (0.15, 0.5, 1.0, 2.0)
 PRICES = (1 / 3, 1.0, 3.0)
 """C as a multiple of the calibrated one."""
 
@@ -54,8 +54,8 @@ def digits(*classes: int) -> tuple[np.ndarray, np.ndarray]:
     return data.data[some], data.target[some]
 
 
-def folder(name: str, *classes: Any, first: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some classes (by name), or the first rows, of a stored data set."""
+def folder(name: str, *classes: Any, sample: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of some classes (by name), or a sample of the rows, of a stored data set."""
     data = load(name)
     X, y = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
     if classes:
@@ -63,7 +63,10 @@ def folder(name: str, *classes: Any, first: int | None = None) -> tuple[np.ndarr
         wanted = [int(np.flatnonzero(names == str(c))[0]) for c in classes]
         some = np.isin(y, wanted)
         X, y = X[some], y[some]
-    return X[:first], y[:first]
+    if sample is not None:
+        some = np.sort(np.random.default_rng(0).choice(len(X), sample, replace=False))
+        X, y = X[some], y[some]
+    return X, y
 
 
 def mnist(*classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,10 +80,10 @@ TASKS = {
     "digits17": (lambda: digits(1, 7), "100"),
     "digits27": (lambda: digits(2, 7), "100"),
     "ionosphere": (lambda: folder("ionosphere"), "91.0"),
-    "ringnorm": (lambda: folder("ringnorm", first=1000), "99.0"),
+    "ringnorm": (lambda: folder("ringnorm", sample=1000), "99.0"),
     "letterAB": (lambda: folder("letter", "A", "B"), "93.8"),
     "satellite": (lambda: folder("satellite", "red soil", "cotton crop"), "99.4"),
-    "svmguide1": (lambda: folder("svmguide1", first=1000), "85.5"),
+    "svmguide1": (lambda: folder("svmguide1", sample=1000), "85.5"),
     "digits0689": (lambda: digits(0, 6, 8, 9), "97.8"),
     "digits1279": (lambda: digits(1, 2, 7, 9), "94.4"),
     "letterABCD": (lambda: folder("letter", "A", "B", "C", "D"), "71.9"),
@@ -108,12 +111,12 @@ def default(X: np.ndarray, m: int, scale: str | None) -> MultipleKernelClusterin
 def oracle(X: np.ndarray, y: np.ndarray, m: int) -> tuple[tuple[float, float], int, str]:
     """The best of a grid by the true labels; returns it, the number of fits and which it was."""
     best, which, fits = (0.0, 0.0), "", 0
-    size = min(len(X), 4000)
+    size = min(len(X), 3200)
     rows = as_rows(X) if len(X) == size else subset(X, size)
     for scale, width in itertools.product(("standard", None), WIDTHS):
         bank = (Linear(), Polynomial(2), Gaussian(width))
         settings = FeatureSettings(
-            bank, scale, min(100, size), "uniform", "float64", "persist", None, size, 0
+            bank, scale, min(200, size), "uniform", "float64", "persist", None, size, 0
         )
         ready = prepare(rows, ThreadEngine(), settings, m)
         starts = starts_on_sample(ready, ["k-means", "kernel-k-means", "pca"], 4, m, 0)

@@ -179,3 +179,15 @@ def test_bad_inputs(fit, tmp_path, data, table, words, sentence):
     np.save(tmp_path / "pickled.npy", np.array([{}, []], dtype=object), allow_pickle=True)
     assert sentence in fit(*words, "--out", "run", code=2).err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "header"),
+    [("0,1,2", True), ("a,b,c", True), ("1.5,,3", False), ("0,1,3", False), ("x,,3", True)],
+)
+def test_what_is_taken_for_a_header(tmp_path, first, header):
+    from dmkc.cli.frames import csv_has_header
+
+    path = tmp_path / "table.csv"
+    path.write_text(first + "\n4,5,6\n")
+    assert csv_has_header(str(path), ",") is header

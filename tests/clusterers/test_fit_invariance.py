@@ -31,7 +31,7 @@ def rows(n=N):
 
 
 def fit(X, **params):
-    params = {"random_state": 3, "rank": 12, "sample_rows": 500, "tol": 3e-4, **params}
+    params = {"random_state": 3, "rank": 12, "sample_rows": 500, "tol": 3e-5, **params}
     return MultipleKernelClustering(**params).fit(X)
 
 

@@ -15,6 +15,7 @@ from dmkc.datasets import make_ringnorm
 from dmkc.kernels.bank import weighted_median
 from dmkc.metrics import accuracy
 from dmkc.scan.engine import ThreadEngine
+from dmkc.scan.survey import sample_positions
 
 BANK = [Linear(), Polynomial(2, gamma=0.1), Gaussian(gamma=0.1)]
 
@@ -209,3 +210,43 @@ def test_rows_in_memory_are_labelled_here_even_with_a_client(process_client):
         assert engine._get is dask.threaded.get
         model = MultipleKernelClustering(random_state=0, train_rows=2000).fit(X)
     np.testing.assert_array_equal(model.labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_large_numbers_are_not_taken_for_a_constant_kernel(factor):
+    X, y = blobs(300)
+    model = MultipleKernelClustering(kernels=["polynomial", "linear"], scale=None, random_state=0)
+    model.fit(X * factor)
+    assert (model.kernel_weights_ > 0).all()
+    assert accuracy(y, model.labels_) > 0.9
+
+
+def test_a_dask_labeling_is_a_start():
+    X, y = blobs(300)
+    model = MultipleKernelClustering(init=da.from_array(y, chunks=70), random_state=0).fit(X)
+    assert model.start_ == "given"
+
+
+def test_a_given_labeling_that_the_sample_misses_is_not_dropped_silently():
+    X, y = blobs(3000)
+    y[:] = 0
+    y[np.setdiff1d(np.arange(3000), sample_positions(3000, 100, 0))[0]] = 1
+    model = MultipleKernelClustering(init=y, sample_rows=100, random_state=0)
+    with pytest.warns(UserWarning, match="A given labeling is left out"):
+        model.fit(X)
+
+
+def test_a_failed_fit_leaves_the_old_model_whole():
+    X, _ = blobs(200)
+    model = MultipleKernelClustering(random_state=0).fit(X)
+    expected = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((10, 3), np.nan))
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_weights_of_two_rows_cannot_form_three_clusters():
+    weights = np.zeros(200)
+    weights[:2] = 1
+    with pytest.raises(ValueError, match="Fewer than 3 of the sampled rows"):
+        MultipleKernelClustering(3).fit(blobs(200)[0], sample_weight=weights)
