@@ -25,7 +25,7 @@ from .norms import (
 )
 from .problem import MasterProblem, MasterSolution
 
-STEPS = 8
+STEPS = 6
 POSITIVE = 1e-6
 """Multipliers above this share of the largest count as positive."""
 
@@ -69,16 +69,19 @@ def _newton(
         values.append(0.0)
     bounds = np.array(rules).reshape(len(rules), len(active))
     duals = np.zeros(len(rules))
+    grams = np.stack([part @ part.T for part in _parts(problem, slopes)])
+    n, m = len(y), len(rules)
+    system = np.zeros((n + m, n + m))
+    system[:n, n:], system[n:, :n] = bounds.T, bounds
     for _ in range(STEPS):
-        gradient, hessian = _curve(problem, slopes, y)
+        gradient, system[:n, :n] = _curve(problem, grams, y)
         residual = loss - pull - gradient - duals @ bounds
         missing = np.array(values) - bounds @ y
-        system = np.block([[hessian, bounds.T], [bounds, np.zeros((len(rules), len(rules)))]])
         step, *_ = np.linalg.lstsq(system, np.concatenate([residual, missing]), rcond=1e-12)
-        y, duals = y + step[: len(y)], duals + step[len(y) :]
+        y, duals = y + step[:n], duals + step[n:]
         if not np.isfinite(step).all():
             return None
-        if np.abs(step[: len(y)]).max() <= 1e-15 * problem.C:
+        if np.abs(step[:n]).max() <= 1e-11 * problem.C:  # the next would be its square
             break
     if y.min() < 0 or not np.any(y @ slopes):
         return None
@@ -107,30 +110,26 @@ def _newton(
     )
 
 
+def _parts(problem: MasterProblem, slopes: np.ndarray) -> list[np.ndarray]:
+    return [slopes[:, a:b] for a, b in pairwise(problem.offsets)]
+
+
 def _curve(
-    problem: MasterProblem, slopes: np.ndarray, y: np.ndarray
+    problem: MasterProblem, grams: np.ndarray, y: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient and Hessian of the dual's quadratic part."""
-    star = 1.0 if len(problem.offsets) == 2 else conjugate(problem.norm)  # one kernel: no choice
-    combined = y @ slopes
-    squares = block_norms(combined, problem.offsets) ** 2
-    total = float(np.linalg.norm(squares, star))
-    ratio = squares / max(total, 1e-300)
+    star = 1.0 if len(grams) == 1 else conjugate(problem.norm)  # one kernel: no choice
+    pulls = grams @ y
+    squares = np.maximum(pulls @ y, 0.0)
+    total = max(float(np.linalg.norm(squares, star)), 1e-300)
+    ratio = squares / total
     beta = ratio ** (star - 1) if star > 1 else np.ones_like(ratio)
-    parts = [slopes[:, a:b] for a, b in pairwise(problem.offsets)]
-    pulls = np.stack(
-        [
-            part @ combined[a:b]
-            for part, (a, b) in zip(parts, pairwise(problem.offsets), strict=True)
-        ]
-    )
-    hessian = sum(b * part @ part.T for b, part in zip(beta, parts, strict=True))
+    hessian = np.tensordot(beta, grams, axes=1)
     if star > 1:
-        bend = -np.outer(beta, beta)
         with np.errstate(divide="ignore", invalid="ignore"):
-            bend += np.diag(np.where(ratio > 0, ratio ** (star - 2), 0.0))
-        hessian = hessian + 2 * (star - 1) / max(total, 1e-300) * pulls.T @ bend @ pulls
-    return beta @ pulls, np.asarray(hessian)
+            bend = np.diag(np.where(ratio > 0, ratio ** (star - 2), 0.0)) - np.outer(beta, beta)
+        hessian += 2 * (star - 1) / total * pulls.T @ bend @ pulls
+    return beta @ pulls, hessian
 
 
 def _gap(problem: MasterProblem, point: MasterSolution) -> float:

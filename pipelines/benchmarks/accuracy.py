@@ -12,7 +12,6 @@ import argparse
 import itertools
 import time
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,14 +37,7 @@ PRICES = (1 / 3, 1.0, 3.0)
 """C as a multiple of the calibrated one."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A data set and the figures published for it (accuracy and, where printed, Rand index)."""
-
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    published: str
+BALANCES = (0.0, 0.3, 0.8)
 
 
 def digits(*classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +113,7 @@ def oracle(X: np.ndarray, y: np.ndarray, m: int) -> tuple[tuple[float, float], i
         ready = prepare(rows, ThreadEngine(), settings, m)
         starts = starts_on_sample(ready, ["k-means", "kernel-k-means", "pca"], 4, m, 0)
         base = calibrated_c(ready, k_means_start(ready, starts, m, 0), m, 2.0)
-        for price, balance in itertools.product(PRICES, (0.0, 0.3) if m == 2 else (None,)):
+        for price, balance in itertools.product(PRICES, BALANCES if m == 2 else (None,)):
             margin = MarginSettings(base * price, balance, 2.0, 5e-3, 1e-2, 30, "clarabel")
             with one_blas_thread():
                 found = race(ready, margin, m, starts, Progress(0, 1e-3))
