@@ -37,7 +37,7 @@ PRICES = (1 / 3, 1.0, 3.0)
 """C as a multiple of the calibrated one."""
 
 
-BALANCES = (0.0, 0.3, 0.8)
+BALANCES = (0.0, 0.3)
 
 
 def digits(*classes: int) -> tuple[np.ndarray, np.ndarray]:
