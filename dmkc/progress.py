@@ -5,11 +5,13 @@ The same numbers, one record per scan, are kept as the estimator's `history_`.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,11 +46,25 @@ class Record:
     """Rows scanned a second, counted over the last scan."""
 
 
+_listener: ContextVar[Callable[[Any], None] | None] = ContextVar("dmkc_listener", default=None)
+
+
+@contextlib.contextmanager
+def listening(tell: Callable[[Any], None]) -> Iterator[None]:
+    """Have `tell` called with every record of the fits inside the `with` block."""
+    token = _listener.set(tell)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
 class Progress:
     """Collects records and shows the newest one."""
 
     def __init__(self, verbose: int, tol: float, stream: Any = None) -> None:
         self.records: list[Record] = []
+        self.notes: list[dict[str, Any]] = []
         self.began = time.perf_counter()
         self._tol = tol
         self._show = _shower(verbose, stream or sys.stderr)
@@ -74,9 +90,17 @@ class Progress:
                 rows_per_second=speed,
             )
             self.records.append(record)
+            listener = _listener.get()
+            if listener is not None:
+                listener(record)
             self._show(self._line(record), False)
 
         return tell
+
+    def note(self, text: str, **values: Any) -> None:
+        """A line about a scan of another kind, and the values to remember of it."""
+        self.notes.append({**values, "seconds": time.perf_counter() - self.began})
+        self._show(f"dmkc: {text}", False)
 
     def end(self, text: str) -> None:
         """The last line, which stays."""
@@ -84,7 +108,7 @@ class Progress:
 
     def history(self) -> list[dict[str, Any]]:
         """All records as plain dictionaries."""
-        return [asdict(r) for r in self.records]
+        return [*(asdict(r) for r in self.records), *self.notes]
 
     def _line(self, r: Record) -> str:
         left = self._time_left(r)

@@ -4,7 +4,7 @@ from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.data.container import Container
 from dmkc.data.entry import as_rows
 from dmkc.data.rows import Rows
-from dmkc.data.weights import Weighted, check_weights, parted, with_weights
+from dmkc.data.weights import Weighted, check_weights, numbers_of, parted, with_weights
 
 __all__ = [
     "Block",
@@ -15,6 +15,7 @@ __all__ = [
     "Weighted",
     "as_rows",
     "check_weights",
+    "numbers_of",
     "parted",
     "with_weights",
 ]

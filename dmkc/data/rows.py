@@ -9,6 +9,7 @@ import numpy as np
 
 from dmkc.data.blocks import Block
 from dmkc.data.container import Container
+from dmkc.data.weights import with_numbers
 
 
 class Source(Protocol):
@@ -34,10 +35,12 @@ class Rows:
     in_memory: bool  # the values are in this process already
     container: Container  # puts results into the input's own form
     source: Source = field(repr=False)  # cuts the input into blocks
+    tied: np.ndarray | None = field(default=None, repr=False)  # rows that blocks number, ascending
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
-        return self.source.blocks(block_rows)
+        blocks = self.source.blocks(block_rows)
+        return blocks if self.tied is None else with_numbers(blocks, self.tied)
 
 
 def scan_width(rows: Rows) -> int:

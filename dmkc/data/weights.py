@@ -1,9 +1,9 @@
-"""Rows that carry a weight each: blocks of rows and weights that travel together."""
+"""Rows that carry a weight each, or a number: blocks of rows and these travel together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -15,17 +15,25 @@ from dmkc.data.blocks import Block, Lazy, Read
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """The values of a block with the weights of its rows."""
+    """The values of a block with the weights of its rows, or their numbers, or both."""
 
     rows: Any  # ndarray or csr_array
-    weights: np.ndarray  # one weight per row
+    weights: np.ndarray | None  # one weight per row; None: all weigh the same
+    numbers: np.ndarray | None = None  # see `with_numbers`; None: no row has one
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows.shape
 
     def __getitem__(self, which: Any) -> Weighted:
-        return Weighted(self.rows[which], self.weights[which])
+        weights = None if self.weights is None else self.weights[which]
+        numbers = None if self.numbers is None else self.numbers[which]
+        return Weighted(self.rows[which], weights, numbers)
+
+
+def numbers_of(values: Any) -> np.ndarray | None:
+    """The numbers of the rows, or None where rows have none."""
+    return values.numbers if isinstance(values, Weighted) else None
 
 
 def parted(values: Any) -> tuple[Any, np.ndarray | None]:
@@ -41,7 +49,38 @@ class WeightedReader:
     weights: np.ndarray  # weights of these rows
 
     def read(self, start: int, stop: int) -> Weighted:
-        return Weighted(self.block.load(), self.weights)
+        first = self.block.start
+        rows = self.block.reader.read(start, stop)
+        return weighted(rows, self.weights[start - first : stop - first])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedReader:
+    """Reads rows some of which have numbers."""
+
+    block: Read  # the rows
+    first: int  # number of the first of them that has one
+    places: np.ndarray  # which rows of the block have numbers
+
+    def read(self, start: int, stop: int) -> Weighted:
+        low, high = start - self.block.start, stop - self.block.start
+        lo, hi = np.searchsorted(self.places, [low, high])
+        rows = self.block.reader.read(start, stop)
+        return numbered(rows, self.first + int(lo), self.places[lo:hi] - low)
+
+
+def weighted(values: Any, weights: np.ndarray) -> Weighted:
+    """The values of a block with weights."""
+    if isinstance(values, Weighted):
+        return replace(values, weights=weights)
+    return Weighted(values, weights)
+
+
+def numbered(values: Any, first: int, places: np.ndarray) -> Weighted:
+    """The values of a block with numbers at some places, consecutive from `first` on."""
+    numbers = np.zeros(values.shape[0], np.int64)
+    numbers[places] = np.arange(first, first + len(places))
+    return Weighted(values, None, numbers)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Any:
@@ -67,7 +106,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Any:
 
 def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
     """The blocks with their rows' weights."""
-    join = dask.delayed(Weighted, pure=True)
+    join = dask.delayed(weighted, pure=True)
     out: list[Block] = []
     for block in blocks:
         part = weights[block.start : block.stop]
@@ -78,4 +117,29 @@ def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
             out.append(Lazy(join(rows, values), block.start, block.stop))
         else:
             out.append(Read(WeightedReader(block, part), block.start, block.stop))
+    return out
+
+
+def rank_among(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The numbers that `with_numbers` gives to the rows at some positions."""
+    at = np.searchsorted(rows, positions)
+    hit = at < len(rows)
+    hit[hit] = rows[at[hit]] == positions[hit]
+    return np.where(hit, at + 1, 0)
+
+
+def with_numbers(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
+    """The blocks with their rows' numbers: these rows, ascending, have 1, 2, ..., all others 0.
+
+    Each block carries its own part of the table only.
+    """
+    join = dask.delayed(numbered, pure=True)
+    out: list[Block] = []
+    for block in blocks:
+        lo, hi = np.searchsorted(rows, [block.start, block.stop])
+        first, places = int(lo) + 1, rows[lo:hi] - block.start
+        if isinstance(block, Lazy):
+            out.append(Lazy(join(block.delayed, first, places), block.start, block.stop))
+        else:
+            out.append(Read(NumberedReader(block, first, places), block.start, block.stop))
     return out

@@ -1,13 +1,24 @@
 """Kernels, kernel banks and the features made from them."""
 
-from dmkc.kernels.bank import DEFAULT_BANK, as_bank, data_scale
+from dmkc.kernels.bank import DEFAULT_BANK, as_bank, data_scale, per_column
 from dmkc.kernels.columns import ColumnMaker, Scaling
 from dmkc.kernels.features import FeatureMap
-from dmkc.kernels.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from dmkc.kernels.kernels import (
+    ColumnGaussian,
+    Columns,
+    Cosine,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+)
 
 __all__ = [
     "DEFAULT_BANK",
+    "ColumnGaussian",
     "ColumnMaker",
+    "Columns",
     "Cosine",
     "FeatureMap",
     "Gaussian",
@@ -18,4 +29,5 @@ __all__ = [
     "Scaling",
     "as_bank",
     "data_scale",
+    "per_column",
 ]

@@ -12,6 +12,7 @@ from sklearn.metrics import euclidean_distances
 
 from dmkc.kernels.kernels import (
     Callable_,
+    ColumnGaussian,
     Cosine,
     DataScale,
     Gaussian,
@@ -31,15 +32,24 @@ NAMES = {
     "cosine": Cosine,
 }
 DEFAULT_BANK: tuple[Kernel, ...] = (Linear(), Polynomial(2), Gaussian(0.5))
+TWELVE: tuple[Kernel, ...] = (
+    *(Gaussian(diameters=2.0**e) for e in range(-3, 4)),
+    *(Polynomial(b, gamma=1.0, coef0=a) for a in (0.0, 1.0) for b in (2, 4)),
+    Linear(),
+)
+"""The bank on which multiple-kernel k-means is compared in the literature."""
 
 
 def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     """Kernel objects from None, a name, a kernel, a function, or a sequence of these.
 
     A name may carry its one parameter: ``"gaussian:0.5"`` (width), ``"polynomial:3"`` (degree).
+    ``"twelve"`` is a whole bank: seven Gaussians, four polynomials and the linear kernel.
     """
     if kernels is None:
         return DEFAULT_BANK
+    if isinstance(kernels, str) and kernels == "twelve":
+        return TWELVE
     if isinstance(kernels, np.ndarray):
         kernels = kernels.tolist()
     if isinstance(kernels, (str, Kernel)) or callable(kernels):
@@ -47,6 +57,14 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
         raise ValueError("kernels must be a kernel, a name, or a non-empty list of these.")
     return tuple(_as_kernel(k) for k in kernels)
+
+
+def per_column(n_columns: int, gamma: float = 10.0) -> list[Kernel]:
+    """A Gaussian of every column alone: a nonlinear bank that can still name columns.
+
+    The width suits columns scaled to a range of 1.
+    """
+    return [ColumnGaussian(column, gamma) for column in range(n_columns)]
 
 
 def _as_kernel(item: Any) -> Kernel:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import parted
+from dmkc.data import numbers_of, parted
 from dmkc.kernels import loops
-from dmkc.kernels.kernels import Kernel, Linear, Tile
+from dmkc.kernels.kernels import Columns, Kernel, Linear, Tile
 
 WIDE = 2048
 """Beyond this many columns the linear kernel goes through landmarks like the others."""
@@ -47,7 +47,7 @@ def column_offsets(kernels: tuple[Kernel, ...], d: int, n_landmarks: int) -> tup
 
 def is_direct(kernel: Kernel, d: int) -> bool:
     """Whether a kernel's features are the columns themselves."""
-    return isinstance(kernel, Linear) and d <= WIDE
+    return isinstance(kernel, Columns) or (isinstance(kernel, Linear) and d <= WIDE)
 
 
 def check_finite(squares: np.ndarray) -> None:
@@ -77,6 +77,8 @@ class ColumnMaker:
     """Leaves of the rows this map is for: tiles never straddle two leaves."""
     weighted: bool = False
     """Whether rows come with weights, which become one more column."""
+    tied: bool = False
+    """Whether some rows come with numbers, which become the column after that."""
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -84,32 +86,45 @@ class ColumnMaker:
 
     @property
     def width(self) -> int:
-        return padded(self.offsets[-1] + self.weighted)
+        return padded(self.offsets[-1] + self.weighted + self.tied)
 
     @property
     def weight_at(self) -> int:
         """The column that holds the weights, or -1."""
         return self.offsets[-1] if self.weighted else -1
 
-    def __call__(self, rows: Any) -> np.ndarray:
-        """Columns of a block, tile by tile within each leaf so that bits never depend on blocks."""
+    @property
+    def tie_at(self) -> int:
+        """The column that holds the numbers of tied rows (0: not tied), or -1."""
+        return self.offsets[-1] + self.weighted if self.tied else -1
+
+    def __call__(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Columns of a block, tile by tile within each leaf so that bits never depend on blocks.
+
+        They are written to the first rows of `out`, if that is given.
+        """
+        numbers = numbers_of(rows)
         rows, weights = parted(rows)
-        out = self._columns(rows)
+        if out is None:
+            out = np.empty((rows.shape[0], self.width), self.dtype)
+        out = out[: rows.shape[0]]
+        self._fill_columns(rows, out)
         if self.weighted:
             out[:, self.weight_at] = 1.0 if weights is None else weights
+        if self.tied and numbers is not None:
+            out[:, self.tie_at] = numbers
         return out
 
-    def _columns(self, rows: Any) -> np.ndarray:
+    def _fill_columns(self, rows: Any, out: np.ndarray) -> None:
         marks = self.landmarks.astype(self.dtype)
         mark_squares = np.einsum("ij,ij->i", self.landmarks, self.landmarks).astype(self.dtype)
-        out = np.empty((rows.shape[0], self.width), self.dtype)
         step = min(TILE_ROWS, self.leaf_rows)
         if sp.issparse(rows):
             product, base = self._sparse_product()
             for start in range(0, rows.shape[0], step):
                 tile = self._sparse_tile(rows[start : start + step], marks, product, base)
                 self._fill(tile, out[start : start + step])
-            return out
+            return
         d = rows.shape[1]
         direct = np.empty((step, d), self.dtype)
         squares = np.empty(step, self.dtype)
@@ -124,7 +139,6 @@ class ColumnMaker:
             np.dot(direct[:n], marks_t, out=dots[:n])
             tile = Tile(direct[:n], dots[:n], squares[:n], mark_squares, marks)
             self._fill(tile, out[start : start + step])
-        return out
 
     def _fill(self, tile: Tile, out: np.ndarray) -> None:
         edges = self.offsets
@@ -146,9 +160,7 @@ class ColumnMaker:
     ) -> Tile:
         values = rows.astype(np.float64)
         dots = values @ product - base
-        factor, shift = self.scaling.factor**2, self.scaling.shift
-        squares = values.multiply(values) @ factor - 2.0 * (values @ (factor * shift))
-        squares = np.maximum(squares + factor @ shift**2, 0.0)
+        squares = self.sparse_squares(values)
         check_finite(squares)
         needs = any(k.needs_rows or is_direct(k, rows.shape[1]) for k in self.kernels)
         dense = self.scaling.apply(values).astype(self.dtype) if needs else None
@@ -157,3 +169,9 @@ class ColumnMaker:
         return Tile(
             dense, dots.astype(kind), squares.astype(kind), mark_squares.astype(kind), marks
         )
+
+    def sparse_squares(self, values: Any) -> np.ndarray:
+        """Squared norms of the standardised rows, from the raw sparse ones."""
+        factor, shift = self.scaling.factor**2, self.scaling.shift
+        squares = values.multiply(values) @ factor - 2.0 * (values @ (factor * shift))
+        return np.maximum(squares + factor @ shift**2, 0.0)

@@ -81,8 +81,8 @@ class FeatureMap:
         return replace(self, mean=means, scale=tuple(scales))
 
     def unweighted(self) -> FeatureMap:
-        """The same map for rows that come without weights."""
-        return replace(self, columns=replace(self.columns, weighted=False))
+        """The same map for rows that come without weights and numbers."""
+        return replace(self, columns=replace(self.columns, weighted=False, tied=False))
 
     def to_columns(self, v: np.ndarray, b: float) -> Affine:
         """The model v.Phi(x) + b as a score on raw columns."""
@@ -105,6 +105,13 @@ class FeatureMap:
             ]
         )
 
+    def squares(self, row_square: np.ndarray, row_sum: np.ndarray, weight: float) -> np.ndarray:
+        """The sum of outer products of features from the same sums of raw columns."""
+        shift = -self.slope(np.zeros_like(row_sum), 1.0)
+        tilt = np.outer(self.slope(row_sum, 0.0), shift)
+        both = self._linear(self._linear(row_square).T)
+        return both - tilt - tilt.T + weight * np.outer(shift, shift)
+
     def features(self, columns: np.ndarray) -> np.ndarray:
         """Whitened, centred, scaled features of some rows' columns, in float64."""
         return np.concatenate(
@@ -115,6 +122,13 @@ class FeatureMap:
             ],
             axis=1,
         )
+
+    def _linear(self, columns: np.ndarray) -> np.ndarray:
+        """Features of rows of columns without the centring."""
+        parts = [
+            self.scale[k] * self._forward(k, columns[:, a:b]) for k, a, b in self._column_slices()
+        ]
+        return np.concatenate(parts, axis=1)
 
     def _forward(self, k: int, part: np.ndarray) -> np.ndarray:
         white = self.whitening[k]

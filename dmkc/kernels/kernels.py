@@ -27,6 +27,8 @@ class DataScale:
     """Median squared Euclidean distance between sampled rows."""
     median_l1: float
     """Median Manhattan distance between sampled rows."""
+    largest_squared: float = 1.0
+    """Largest squared Euclidean distance between rows, where a kernel asks for it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Kernel(ABC):
     """A positive semi-definite function of two rows."""
 
     needs_rows = False
+    needs_largest = False
+    """Whether a width is in units of the largest distance, which takes two scans to find."""
 
     def resolve(self, scale: DataScale) -> Kernel:
         """The kernel with every data-driven parameter filled in."""
@@ -60,6 +64,10 @@ class Kernel(ABC):
     def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
         """Write the raw columns of a tile into ``out[:, at:]``."""
 
+    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """k(x, x) from the rows' squared norms (1 unless said otherwise)."""
+        return np.ones_like(squares)
+
 
 @dataclass(frozen=True)
 class Linear(Kernel):
@@ -70,6 +78,35 @@ class Linear(Kernel):
 
     def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
         out[:, at : at + tile.dots.shape[1]] = tile.dots
+
+    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        return squares
+
+
+@dataclass(frozen=True)
+class Columns(Linear):
+    """The (scaled) columns themselves, however many there are; never through landmarks."""
+
+
+@dataclass(frozen=True)
+class ColumnGaussian(Kernel):
+    """exp(-gamma (x_j - z_j)^2) of one column j: a bank of these can still name columns."""
+
+    column: int
+    gamma: float = 10.0
+    needs_rows = True
+
+    def __post_init__(self) -> None:
+        if self.column < 0 or int(self.column) != self.column:
+            raise ValueError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
+        _positive("ColumnGaussian", gamma=self.gamma)
+
+    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.exp(-self.gamma * (A[:, self.column, None] - B[None, :, self.column]) ** 2)
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        assert tile.rows is not None
+        out[:, at : at + len(tile.marks)] = self.matrix(tile.rows, tile.marks)
 
 
 @dataclass(frozen=True)
@@ -94,20 +131,34 @@ class Polynomial(Kernel):
     def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
         loops.polynomial(tile.dots, _resolved(self.gamma), self.coef0, int(self.degree), out, at)
 
+    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        return (_resolved(self.gamma) * squares + self.coef0) ** int(self.degree)
+
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """exp(-gamma |x - z|^2), by default gamma = 1 / (width x median squared distance)."""
+    """exp(-gamma |x - z|^2), by default gamma = 1 / (width x median squared distance).
+
+    With `diameters` the standard deviation is that many times the largest distance between rows:
+    gamma = 1 / (2 (diameters x largest distance)^2).
+    """
 
     width: float = 1.0
     gamma: float | None = None
+    diameters: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Gaussian", width=self.width, gamma=self.gamma)
+        _positive("Gaussian", width=self.width, gamma=self.gamma, diameters=self.diameters)
+
+    @property
+    def needs_largest(self) -> bool:  # type: ignore[override]
+        return self.gamma is None and self.diameters is not None
 
     def resolve(self, scale: DataScale) -> Kernel:
         if self.gamma is not None:
             return self
+        if self.diameters is not None:
+            return replace(self, gamma=0.5 / (self.diameters**2 * scale.largest_squared))
         return replace(self, gamma=1.0 / (self.width * scale.median_squared))
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -153,6 +204,9 @@ class Cosine(Kernel):
     def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
         loops.cosine(tile.dots, tile.row_squares, tile.mark_squares, out, at)
 
+    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        return (squares > 0).astype(np.float64)
+
 
 @dataclass(frozen=True)
 class Callable_(Kernel):
@@ -175,6 +229,10 @@ class Callable_(Kernel):
         out[:, at : at + len(tile.marks)] = self.matrix(
             tile.rows.astype(np.float64), tile.marks.astype(np.float64)
         )
+
+    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        assert rows is not None
+        return np.array([self.matrix(row[None], row[None])[0, 0] for row in rows])
 
 
 def _resolved(gamma: float | None) -> float:

@@ -19,10 +19,17 @@ class Scan(ABC):
     """One pass over all rows that ends in one small statistic."""
 
     name: str = "scan"
+    recorded: bool = True
+    """Whether what it returns is all it does; a scan that also writes something must be run."""
 
     @abstractmethod
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
         """The statistic of these rows, which start at global row `first_row`."""
+
+    @property
+    def question(self) -> Any:
+        """What its answer depends on, beside the rows."""
+        return self
 
     def merge(self, left: Node, right: Node) -> Node:
         """The statistic of two neighbouring runs of rows; sums unless said otherwise."""
@@ -45,6 +52,10 @@ class Through(Scan):
     @property
     def name(self) -> str:  # type: ignore[override]
         return self.scan.name
+
+    @property
+    def question(self) -> Any:
+        return self.scan.question  # the same, whether columns are kept or made anew
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(

@@ -3,7 +3,9 @@
 Every held block has a home: blocks are spread over the workers once, in contiguous runs, and each
 scan sends one task to every worker thread, which walks over the blocks that live there.  A scan is
 therefore as many tasks as there are threads, whatever the number of blocks.  Placement is soft: a
-block remembers how it was made, and when its worker is gone it is made again on another one.
+block remembers how it was made, and when its worker is gone it is made again on another one; blocks
+also move to workers that have joined.  Where workers are killed again and again, which mostly means
+that they run out of memory, tasks become smaller: one block each, then half a block.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -43,8 +45,14 @@ FAN_IN = 32
 ATTEMPTS = 5
 SPENT_SCANS = 32
 REFRESH_SECONDS = 5.0
+PATIENCE_SECONDS = 1800.0
+"""How long a fit waits for a worker when all are gone; a batch queue may take its time."""
 _numbers = itertools.count()
 _LOST = (CancelledError, KilledWorker, CommClosedError)
+
+
+class WorkersLost(RuntimeError):
+    """Workers that end however small the tasks are, or that never come back."""
 
 
 @dataclass(eq=False)
@@ -69,6 +77,7 @@ class ClusterEngine(Engine):
         self._known: dict[str, int] = {}
         self._spent: list[list[Future]] = []
         self._asked = -REFRESH_SECONDS
+        self._block_a_task = False
         workers = self._workers()
         self.threads = sum(workers.values())
         info = client.scheduler_info(n_workers=-1)["workers"]
@@ -84,7 +93,12 @@ class ClusterEngine(Engine):
             info = self.client.scheduler_info(n_workers=-1)["workers"]
             if not info:
                 log.info("Waiting for Dask workers.")
-                self.client.wait_for_workers(1, timeout=300)
+                try:
+                    self.client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+                except TimeoutError:
+                    raise WorkersLost(
+                        f"All Dask workers are gone and none came within {PATIENCE_SECONDS:.0f} s."
+                    ) from None
                 info = self.client.scheduler_info(n_workers=-1)["workers"]
             self._known = {address: w["nthreads"] for address, w in sorted(info.items())}
         return self._known
@@ -109,14 +123,55 @@ class ClusterEngine(Engine):
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
             try:
+                self._share_out(blocks)
                 parts = self._scan_once(scan, blocks, grid)
                 return only_node([piece for part in parts for piece in part], grid, scan)
             except _LOST as error:
                 if attempt == ATTEMPTS:
-                    raise
+                    raise WorkersLost(_why_lost(scan, error)) from error
+                if isinstance(error, KilledWorker):
+                    blocks, grid = self._smaller(blocks, grid)
                 log.warning("A scan was lost with a worker (%s); running it again.", error)
                 self._recover(blocks)
         raise AssertionError
+
+    def _smaller(self, blocks: Sequence[Block], grid: Grid) -> tuple[Sequence[Block], Grid]:
+        """Less work for every task: one block, then half of one where blocks are read anew.
+
+        Leaves stay as they are, and so do the bits of every sum.
+        """
+        if not self._block_a_task:
+            self._block_a_task = True
+            return blocks, grid
+        if grid.level == 0 or not all(isinstance(b, Read) for b in blocks):
+            return blocks, grid
+        finer = replace(grid, level=grid.level - 1)
+        halves = [
+            Read(b.reader, start, min(start + finer.block_rows, b.stop))
+            for b in blocks
+            for start in range(b.start, b.stop, finer.block_rows)
+        ]
+        return halves, finer
+
+    def _share_out(self, blocks: Sequence[Block]) -> None:
+        """Move blocks to workers that have joined, and away from those that have left."""
+        workers = self._workers()
+        placed = [b for b in blocks if isinstance(b, Placed)]
+        if not placed or {b.home for b in placed} == set(workers) or len(placed) < len(workers):
+            return
+        number, total = next(_numbers), sum(workers.values())
+        room = {w: -(-len(placed) * threads // total) for w, threads in workers.items()}
+        moving = []
+        for block in placed:
+            if room.get(block.home, 0) > 0:
+                room[block.home] -= 1
+            else:
+                moving.append(block)
+        homes = (home for home, free in room.items() for _ in range(free))
+        for block, home in zip(moving, homes, strict=False):
+            key = f"moved-{number}-{block.start}"
+            block.future, block.home = self._submit(_same, home, key, block.future), home
+        log.info("%d of %d blocks moved to other workers.", len(moving), len(placed))
 
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
         for attempt in itertools.count(1):
@@ -196,7 +251,7 @@ class ClusterEngine(Engine):
                     key = f"{name}-{number}-{block.start}"
                     future = self._submit(_make_value, home, key, value, make)
                 placed.append(Placed(future, block.start, block.stop, home, make, block))
-        return placed
+        return sorted(placed, key=lambda p: p.start)  # runs of a worker need not be contiguous
 
     def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
         """Futures of lazy blocks, from one graph."""
@@ -233,8 +288,10 @@ class ClusterEngine(Engine):
         """Runs of blocks for the workers: where they are, or in proportion to the threads."""
         workers = self._workers()
         if all(isinstance(b, Placed) and b.home in workers for b in blocks):
-            runs = itertools.groupby(blocks, key=lambda b: b.home)
-            return [(home, list(run)) for home, run in runs]
+            at: dict[str, list[Block]] = {}
+            for block in blocks:
+                at.setdefault(block.home, []).append(block)
+            return list(at.items())
         slots = [address for address, threads in workers.items() for _ in range(threads)]
         n = len(blocks)
         edges = [round(s * n / len(slots)) for s in range(len(slots) + 1)]
@@ -244,13 +301,14 @@ class ClusterEngine(Engine):
     def _groups(self, blocks: Sequence[Block]) -> list[tuple[str, list[Block]]]:
         """The runs of blocks that one task each walks over: one for every thread.
 
-        Blocks that are read in the task go one at a time, which keeps workers evenly busy.
+        Blocks that are read in the task go one at a time, which keeps workers evenly busy; so do
+        all blocks once workers have run out of memory.
         """
         threads = self._workers()
         groups = []
         for home, run in self._spread(blocks):
-            read = not isinstance(run[0], Placed)
-            parts = len(run) if read else max(1, min(threads.get(home, 1), len(run)))
+            single = self._block_a_task or not isinstance(run[0], Placed)
+            parts = len(run) if single else max(1, min(threads.get(home, 1), len(run)))
             for i in range(parts):
                 piece = run[i * len(run) // parts : (i + 1) * len(run) // parts]
                 groups.append((home, piece))
@@ -262,6 +320,18 @@ def _is_lost(future: Future) -> bool:
     if future.status == "error":
         return isinstance(future.exception(), _LOST)
     return future.status in ("cancelled", "lost")
+
+
+def _why_lost(scan: Scan, error: Exception) -> str:
+    return (
+        f"Workers ended again and again during the scan {scan.name!r} ({error}). If they ran out "
+        "of memory, give them more of it, or make columns anew on every scan "
+        '(feature_mode="recompute").'
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _make_value(rows: Any, make: Make | None) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmkc.scan import fused
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.grid import Node, fold_leaves
+from dmkc.scan.grid import Node, fold_leaves, fold_stack
 
 FUSED_MODELS = 1
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
@@ -126,7 +126,7 @@ class CutScan(Scan):
             scalars,
             marks,
         )
-        return _fold_stack(sums), _fold_stack(scalars), _fold_stack(marks)
+        return fold_stack(sums), fold_stack(scalars), fold_stack(marks)
 
     def _product(self, leaf: np.ndarray, first: int) -> Node:
         n_labels, n_models = len(self.label_b), len(self.owner)
@@ -175,14 +175,3 @@ def widened(affine: Affine, width: int) -> Affine:
     """The same score on rows that have further columns."""
     missing = width - len(affine.w)
     return affine if missing == 0 else Affine(np.pad(affine.w, (0, missing)), affine.b)
-
-
-def _fold_stack(stack: np.ndarray) -> np.ndarray:
-    """The tree sum over the first axis."""
-    while len(stack) > 1:
-        paired = len(stack) // 2 * 2
-        tail = stack[paired:]
-        stack = stack[0:paired:2] + stack[1:paired:2]
-        if len(tail):
-            stack = np.concatenate([stack, tail])
-    return stack[0]

@@ -77,6 +77,12 @@ class Engine(ABC):
     """Bytes of columns that one task should work on."""
     description: str
     """Where scans run, in words."""
+    here: bool = False
+    """Whether scans run in this process, which then reads its own disk."""
+
+    def local(self) -> Engine:
+        """An engine for a part of the rows that is in this process's memory."""
+        return ThreadEngine()
 
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory, put where scans can use them again and again."""
@@ -97,6 +103,8 @@ class Engine(ABC):
 
 class ThreadEngine(Engine):
     """Scans in this process with Dask's threaded (or synchronous) scheduler; no cluster."""
+
+    here = True
 
     def __init__(self) -> None:
         get = dask.base.get_scheduler()
@@ -162,8 +170,20 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def open_engine(client: Any = None) -> Engine:
-    """The engine for `client`, for the current Dask client, or for threads when there is none."""
+def open_engine(client: Any = None, owner: Any = None) -> Engine:
+    """The engine for `client`, for the current Dask client, or for threads when there is none.
+
+    With the estimator that it is for as `owner`, its scans are recorded inside `dmkc.checkpoint`.
+    """
+    engine = _engine(client)
+    if owner is None:
+        return engine
+    from dmkc.resume import recorded
+
+    return recorded(engine, owner)
+
+
+def _engine(client: Any) -> Engine:
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine

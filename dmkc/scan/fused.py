@@ -14,6 +14,9 @@ from dmkc.scan.compiled import compiled, inlined
 MASKED, SIGNED, HINGE, OWN_HINGE, CHANGED, POSITIVE, SCORE, TOTAL = range(8)
 SCALARS = 8
 ROWS_PER_PARTIAL = 64
+TIE = 1e-9
+"""Margin violations below this count as none: masters put rows exactly on the margin, and rounding
+must not decide which cut is made.  Any mask makes a valid cut."""
 
 
 @inlined
@@ -56,7 +59,7 @@ def cuts_of_leaves(
     n, d = columns.shape
     n_labels, n_models = label_w.shape[0], model_w.shape[0]
     kind = columns.dtype.type
-    zero, one = kind(0), kind(1)
+    zero, one, tie = kind(0), kind(1), kind(TIE)
     partial = np.zeros((n_models, d), columns.dtype)
     side = np.empty(n_labels, columns.dtype)
     for leaf in range(sums.shape[0]):
@@ -87,7 +90,7 @@ def cuts_of_leaves(
                     if own != z:
                         out[CHANGED] += w
                     short = one - z * score
-                    if short > zero:
+                    if short > tie:
                         out[MASKED] += w
                         out[SIGNED] += w * z
                         out[HINGE] += w * short
@@ -109,7 +112,7 @@ def masks_of_scores(
     """
     n = scores.shape[1]
     kind = scores.dtype.type
-    zero, one = kind(0), kind(1)
+    zero, one, tie = kind(0), kind(1), kind(TIE)
     hashes = row_hashes(first_row, n)
     for p in range(owner.shape[0]):
         label = scores[owner[p]]
@@ -122,7 +125,7 @@ def masks_of_scores(
             z = one if label[i] >= zero else -one
             side = one if score >= zero else -one
             short = one - z * score
-            inside = w if short > zero else zero
+            inside = w if short > tie else zero
             signed_mask[p, i] = inside * z
             masked += inside
             signed += inside * z

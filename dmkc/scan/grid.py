@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 MAX_LEAF_ROWS = 4096
 MIN_LEAF_ROWS = 64
 LEAF_BYTES = 16 << 20
@@ -83,6 +85,17 @@ def fold_leaves(nodes: Iterable[Node], merge: Merge) -> Node:
     while stack:
         node = merge(stack.pop()[1], node)
     return node
+
+
+def fold_stack(stack: np.ndarray) -> np.ndarray:
+    """The tree sum over the first axis, whose entries belong to consecutive leaves."""
+    while len(stack) > 1:
+        paired = len(stack) // 2 * 2
+        tail = stack[paired:]
+        stack = stack[0:paired:2] + stack[1:paired:2]
+        if len(tail):
+            stack = np.concatenate([stack, tail])
+    return stack[0]
 
 
 def fold_pieces(pieces: Iterable[Piece], n_leaves: int, merge: Merge) -> list[Piece]:

@@ -17,7 +17,7 @@ import numpy as np
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, Affine, weights_of, widened
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.fused import TIE, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 
 MASKED, HINGE, CHANGED, TOTAL = range(4)
@@ -43,8 +43,8 @@ class SeveralRequest:
     models: tuple[Scores, ...]
 
     def widened(self, width: int) -> SeveralRequest:
-        models = tuple(_widened(m, width) for m in self.models)
-        return replace(self, label=_widened(self.label, width), models=models)
+        models = tuple(widened_scores(m, width) for m in self.models)
+        return replace(self, label=widened_scores(self.label, width), models=models)
 
     @staticmethod
     def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> SeveralScan:
@@ -174,7 +174,7 @@ def _accumulate(
     n_labels, m = cluster_weights.shape
     n_models = owner.shape[0]
     kind = tile.dtype.type
-    zero, one = kind(0), kind(1)
+    zero, one, tie = kind(0), kind(1), kind(TIE)
     partial = np.zeros((m, d), tile.dtype)
     for p in range(n_models):
         partial[:] = zero
@@ -191,7 +191,9 @@ def _accumulate(
                 if scores[i, at_model + r] > scores[i, at_model + own]:
                     own = r
             for r in range(m):
-                if r != z and (rival < 0 or scores[i, at_model + r] > scores[i, at_model + rival]):
+                if r != z and (
+                    rival < 0 or scores[i, at_model + r] > scores[i, at_model + rival] + tie
+                ):
                     rival = r
             second = rival
             if own != z:  # the runner-up of the own cluster may be z itself
@@ -208,7 +210,7 @@ def _accumulate(
             out[TOTAL] += w
             marks[p] += hashes[i] * np.uint64(own + 1)
             short = one - scores[i, at_model + z] + scores[i, at_model + rival]
-            if short > zero:
+            if short > tie:
                 step = w * cluster_weights[owner[p], z]
                 out[MASKED] += step
                 out[HINGE] += step * short
@@ -223,7 +225,8 @@ def _accumulate(
                 sums[p, r, j] += partial[r, j]
 
 
-def _widened(scores: Scores, width: int) -> Scores:
+def widened_scores(scores: Scores, width: int) -> Scores:
+    """The same scores on rows that have further columns."""
     if scores.w.shape[1] == width:
         return scores
     return replace(scores, w=np.stack([widened(Affine(w, 0.0), width).w for w in scores.w]))
