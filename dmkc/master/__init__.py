@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .adaptive import barely_separated
 from .clarabel_dual import solve_dual
 from .norms import kernel_weights, regulariser
 from .problem import Cuts, MasterProblem, MasterSolution, MasterSolverError, check
@@ -11,6 +12,7 @@ __all__ = [
     "MasterProblem",
     "MasterSolution",
     "MasterSolverError",
+    "barely_separated",
     "kernel_weights",
     "regulariser",
     "solve",

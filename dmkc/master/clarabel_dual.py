@@ -3,30 +3,21 @@
     max  a.lambda - l |h.lambda| - 1/2 |(|u_k|^2)_k|_{q*},   lambda >= 0,  sum lambda <= C
 
 with u = sum_p lambda_p (g_p - h_p m); then v_k = beta_k u_k, and the mean score v.m + b is the
-multiplier of h.lambda. The cuts enter through a QR factor of every kernel's block.
+multiplier of h.lambda.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 
+from .adaptive import solve_adaptive
 from .conic import ConicPoint, ScaledDual, solve_conic
-from .norms import (
-    block_norms,
-    centred_slopes,
-    dual_parts,
-    feasible_multipliers,
-    kernel_weights,
-    regulariser,
-    slack,
-    unit,
-    weights_for,
-)
+from .norms import dual_parts, feasible_multipliers, regulariser, slack, unit
 from .polish import polished
 from .problem import Cuts, MasterProblem, MasterSolution, MasterSolverError
+from .scaled import ScaledCuts, candidate_weights, factorise
 
 # Gaps between the primal and the dual value: relative, and relative to the value at v = 0.
 TARGET_GAP, TARGET_FLOOR = 1e-8, 1e-14
@@ -37,19 +28,10 @@ TINY_SIGN = 1e-12
 LEAST_CURVATURE = 1e-10
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """The cuts in the solver's units."""
-
-    slopes: np.ndarray  # g_p - h_p m, (P, D), not scaled
-    bases: list[np.ndarray | None]  # Q_k with slopes_k^T = size Q_k R_k; None is the identity
-    factors: list[np.ndarray]  # R_k
-    size: float  # unit of the slopes
-    top: float  # unit of the losses
-
-
 def solve_dual(problem: MasterProblem) -> MasterSolution:
     """Solve the problem, which has been checked."""
+    if problem.adaptive:
+        return polished(problem, solve_adaptive(problem))
     cuts, count = problem.cuts, len(problem.offsets) - 1
     top = float(cuts.loss.max(initial=0.0))
     if top <= 0:
@@ -77,27 +59,8 @@ def _solve_one_sided(problem: MasterProblem, signs: np.ndarray) -> MasterSolutio
     return replace(inner, bias=bias, slack=xi, multipliers=multipliers)
 
 
-def _factorise(problem: MasterProblem, top: float) -> _Scaled:
-    slopes = centred_slopes(problem)
-    # For q = inf all kernels count alike, so they are one block to the solver.
-    offsets = (0, problem.offsets[-1]) if np.isinf(problem.norm) else problem.offsets
-    size = float(np.sqrt(np.einsum("ij,ij->i", slopes, slopes).max())) or 1.0
-    bases: list[np.ndarray | None] = []
-    factors = []
-    for start, stop in pairwise(offsets):
-        block = slopes[:, start:stop].T / size
-        if stop - start <= len(slopes):
-            bases.append(None)
-            factors.append(block)
-        else:
-            basis, factor = np.linalg.qr(block)
-            bases.append(basis)
-            factors.append(factor)
-    return _Scaled(slopes, bases, factors, size, top)
-
-
 def _solve_scaled(problem: MasterProblem, top: float) -> MasterSolution:
-    scaled = _factorise(problem, top)
+    scaled = factorise(problem, top)
     strength = problem.C * scaled.size**2 / top
     best: MasterSolution | None = None
     primal, status = np.inf, ""
@@ -143,10 +106,10 @@ def _budgets(strength: float) -> list[float]:
 
 
 def _recover(
-    problem: MasterProblem, scaled: _Scaled, point: ConicPoint, unit_multiplier: float
+    problem: MasterProblem, scaled: ScaledCuts, point: ConicPoint, unit_multiplier: float
 ) -> tuple[MasterSolution, float]:
     """A feasible dual and a feasible primal point, and the primal's objective."""
-    offsets, norm, limit = problem.offsets, problem.norm, problem.balance
+    limit = problem.balance
     multipliers = feasible_multipliers(problem, point.multipliers * unit_multiplier)
     combined = multipliers @ scaled.slopes
     gain, loss = dual_parts(problem, multipliers, combined)
@@ -160,22 +123,7 @@ def _recover(
         value = scale * gain - scale**2 * loss
     else:
         multipliers, combined, value = np.zeros_like(multipliers), np.zeros_like(combined), 0.0
-    if point.shares is not None and combined.any():
-        beta = unit(np.maximum(point.shares, 0.0), norm)
-    else:
-        beta = kernel_weights(block_norms(combined, offsets) ** 2, norm)
-    widths = np.diff(offsets)
-    # The same vector twice: from the multipliers, and from the solver's own dual variables.
-    # The second meets the cuts to the solver's tolerance, the first only to its square root.
-    candidates = [(np.repeat(beta, widths) * combined, beta)]
-    parts, at = [], 0
-    for basis, factor in zip(scaled.bases, scaled.factors, strict=True):
-        part = point.weights[at : at + len(factor)]
-        parts.append(part if basis is None else basis @ part)
-        at += len(factor)
-    direct = np.concatenate(parts) * (scaled.top / scaled.size)
-    if np.isfinite(direct).all():
-        candidates.append((direct, weights_for(direct, offsets, norm)))
+    candidates = candidate_weights(problem, scaled, point, combined, scaled.top / scaled.size)
     score = point.mean_score * scaled.top
     if limit is not None:
         score = min(max(score, -limit), limit)
@@ -184,7 +132,7 @@ def _recover(
     for weights, beta in candidates:
         bias = score - float(weights @ problem.mean) if problem.bias else 0.0
         xi = slack(problem, weights, bias)
-        objective = regulariser(weights, offsets, norm) + problem.C * xi
+        objective = regulariser(weights, problem.offsets, problem.norm) + problem.C * xi
         if best is None or objective < least:
             best = MasterSolution(value, weights, bias, beta, xi, multipliers)
             least = objective

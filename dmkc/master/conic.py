@@ -3,7 +3,8 @@
     min  -a.y + l |h.y| + kappa/2 r^2,   y >= 0,  sum y <= budget,  r >= |(|R_k y|)_k|_{2q*}
 
 which is the dual of eq. 2.14 because the q*-norm of the squares is the squared 2q*-norm. Every
-cone is homogeneous in (R_k y, r), so no constant has to match the size of the solution.
+cone is homogeneous in (R_k y, r), so no constant has to match the size of the solution. With an
+adaptive threshold the linear part leaves the objective and becomes the row a.y - l |h.y| >= 1.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class ScaledDual:
     norm: float  # q
     budget: float  # upper bound of sum y
     curvature: float  # kappa
+    adaptive: bool = False  # whether the linear part is a row and not in the objective
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class ConicPoint:
     weights: np.ndarray  # v in the coordinates of the factors, one block after the other
     mean_score: float  # s0
     shares: np.ndarray | None  # kernel weights up to a factor, for q = 1 only
+    threshold: float  # price of the row of the linear part; 1 where it is in the objective
     status: str  # Clarabel's status
 
 
@@ -159,7 +162,8 @@ def solve_conic(dual: ScaledDual) -> ConicPoint:
     penalised = dual.sign is not None and dual.penalty is not None
     tied = dual.sign is not None and dual.penalty is None
     form = _form(dual, size + penalised)
-    below, equal = size + 1 + 2 * penalised, int(tied) + len(form.equal)
+    gained = size + 1 + 2 * penalised  # the row of the linear part, if there is one
+    below, equal = gained + dual.adaptive, int(tied) + len(form.equal)
     matrix = np.zeros((equal + below + len(form.rows), form.width))
     if tied:
         matrix[0, :size] = dual.sign
@@ -169,14 +173,18 @@ def solve_conic(dual: ScaledDual) -> ConicPoint:
     if penalised:
         matrix[equal + size + 1, :size] = dual.sign
         matrix[equal + size + 2, :size] = -dual.sign  # type: ignore[operator]
-        matrix[equal + size + 1 : equal + below, size] = -1
+        matrix[equal + size + 1 : equal + gained, size] = -1
     matrix[equal + below :] = form.rows
     bounds = np.zeros(len(matrix))
     bounds[equal + size] = dual.budget / max(1.0, dual.budget)
-    costs = np.zeros(form.width)
-    costs[:size] = -dual.loss
+    linear = np.zeros(form.width)
+    linear[:size] = -dual.loss
     if penalised:
-        costs[size] = dual.penalty
+        linear[size] = dual.penalty
+    costs = linear
+    if dual.adaptive:
+        matrix[equal + gained], bounds[equal + gained] = linear, -1
+        costs = np.zeros(form.width)
     squares = np.arange(form.squared.start, form.squared.stop)
     starts = np.zeros(form.width + 1, dtype=np.int64)
     starts[squares + 1] = 1
@@ -204,4 +212,5 @@ def solve_conic(dual: ScaledDual) -> ConicPoint:
     )
     ties = dual.norm == 1 and len(dual.factors) > 1
     shares = price[[origin + start - 1 for start in form.starts]] if ties else None
-    return ConicPoint(primal[:size], weights, float(score), shares, str(found.status))
+    threshold = float(price[equal + gained]) if dual.adaptive else 1.0
+    return ConicPoint(primal[:size], weights, float(score), shares, threshold, str(found.status))

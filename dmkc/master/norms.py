@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .problem import MasterProblem
+from .problem import MasterProblem, widths
 
 
 def conjugate(norm: float) -> float:
@@ -71,10 +71,12 @@ def centred_slopes(problem: MasterProblem) -> np.ndarray:
     return cuts.slope - np.outer(cuts.sign, problem.mean) if problem.bias else cuts.slope
 
 
-def slack(problem: MasterProblem, weights: np.ndarray, bias: float) -> float:
-    """The least slack xi of a point (v, b)."""
+def slack(
+    problem: MasterProblem, weights: np.ndarray, bias: float, threshold: float = 1.0
+) -> float:
+    """The least slack xi of a point (v, b, rho)."""
     cuts = problem.cuts
-    gaps = cuts.loss - cuts.slope @ weights
+    gaps = threshold * cuts.loss - cuts.slope @ weights
     if problem.bias:
         gaps = gaps - bias * cuts.sign
     return float(max(0.0, gaps.max(initial=0.0)))
@@ -91,16 +93,41 @@ def feasible_multipliers(problem: MasterProblem, multipliers: np.ndarray) -> np.
             found = np.where(parts > 0, found * (minus / plus), found)
         elif minus > plus:
             found = np.where(parts < 0, found * (plus / minus), found)
+    if problem.adaptive:
+        return _with_unit_gain(problem, found)
     total = found.sum()
     return found * (problem.C / total) if total > problem.C else found
+
+
+def _with_unit_gain(problem: MasterProblem, found: np.ndarray) -> np.ndarray:
+    """Multipliers of gain 1 or more; where they overspend C, mixed with the widest cut alone."""
+    room = widths(problem)
+    widest = int(room.argmax())
+    alone = np.zeros_like(found)
+    alone[widest] = 1 / room[widest]
+    gain = linear_gain(problem, found)
+    if gain <= 0:
+        return alone
+    found = found / gain
+    excess = found.sum() - problem.C
+    if excess <= 0:
+        return found
+    share = excess / (found.sum() - alone.sum())
+    return (1 - share) * found + share * alone
+
+
+def linear_gain(problem: MasterProblem, multipliers: np.ndarray) -> float:
+    """The linear part a.lambda - l |h.lambda| of the dual."""
+    gain = float(problem.cuts.loss @ multipliers)
+    if problem.bias and problem.balance:
+        gain -= problem.balance * abs(float(problem.cuts.sign @ multipliers))
+    return gain
 
 
 def dual_parts(
     problem: MasterProblem, multipliers: np.ndarray, combined: np.ndarray
 ) -> tuple[float, float]:
     """The linear and the quadratic part of the dual, given u = sum_p lambda_p (g_p - h_p m)."""
-    gain = float(problem.cuts.loss @ multipliers)
-    if problem.bias and problem.balance:
-        gain -= problem.balance * abs(float(problem.cuts.sign @ multipliers))
+    gain = linear_gain(problem, multipliers)
     lengths = block_norms(combined, problem.offsets)
     return gain, float(0.5 * np.linalg.norm(lengths, 2 * conjugate(problem.norm)) ** 2)

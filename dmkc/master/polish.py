@@ -19,6 +19,7 @@ from .norms import (
     centred_slopes,
     conjugate,
     dual_parts,
+    feasible_multipliers,
     kernel_weights,
     regulariser,
     slack,
@@ -58,24 +59,32 @@ def _newton(
     if spent:
         rules.append(np.ones(len(active)))
         values.append(problem.C)
-    score = 0.0
+    side = 0.0
     settled = problem.bias and problem.balance is not None
     level = float(sign @ y)
     if settled and problem.balance and abs(level) > 1e-7 * problem.C:
-        score = problem.balance * float(np.sign(level))
-        pull = score * sign
-    elif problem.bias and problem.balance != 0:
+        side = float(np.sign(level))
+        pull = problem.balance * side * sign
+    if problem.adaptive:
+        rules.append(loss - pull)
+        values.append(1.0)
+    free = problem.bias and problem.balance != 0 and not side
+    if free:
         rules.append(sign)
         values.append(0.0)
-    bounds = np.array(rules).reshape(len(rules), len(active))
-    duals = np.zeros(len(rules))
+    linear = np.zeros(len(active)) if problem.adaptive else loss - pull
     grams = np.stack([part @ part.T for part in _parts(problem, slopes)])
+    # with an adaptive threshold the multipliers are as small as the Gram matrices
+    scale = float(np.abs(grams).max()) if problem.adaptive else 1.0
+    bounds = scale * np.array(rules).reshape(len(rules), len(active))
+    values = [scale * value for value in values]
+    duals = np.zeros(len(rules))
     n, m = len(y), len(rules)
     system = np.zeros((n + m, n + m))
     system[:n, n:], system[n:, :n] = bounds.T, bounds
     for _ in range(STEPS):
         gradient, system[:n, :n] = _curve(problem, grams, y)
-        residual = loss - pull - gradient - duals @ bounds
+        residual = linear - gradient - duals @ bounds
         missing = np.array(values) - bounds @ y
         step, *_ = np.linalg.lstsq(system, np.concatenate([residual, missing]), rcond=1e-12)
         y, duals = y + step[:n], duals + step[n:]
@@ -88,25 +97,32 @@ def _newton(
     combined = y @ slopes
     beta = kernel_weights(block_norms(combined, problem.offsets) ** 2, problem.norm)
     weights = np.repeat(beta, np.diff(problem.offsets)) * combined
-    if problem.bias and problem.balance != 0 and not pull.any():
-        score = float(duals[-1])
-        if problem.balance is not None:
-            score = min(max(score, -problem.balance), problem.balance)
+    duals = scale * duals
+    threshold = -float(duals[int(spent)]) if problem.adaptive else 1.0
+    if threshold <= 0:
+        return None
+    score = float(duals[-1]) if free else 0.0
+    if problem.balance is not None:
+        limit = problem.balance * threshold
+        score = side * limit if side else min(max(score, -limit), limit)
     bias = score - float(weights @ problem.mean) if problem.bias else 0.0
     multipliers = np.zeros_like(found.multipliers)
     multipliers[active] = y
-    if multipliers.sum() > problem.C:
+    if problem.adaptive:
+        multipliers = feasible_multipliers(problem, multipliers)
+    elif multipliers.sum() > problem.C:
         multipliers *= problem.C / multipliers.sum()
     gain, cost = dual_parts(problem, multipliers, multipliers @ centred_slopes(problem))
-    xi = slack(problem, weights, bias)
+    xi = slack(problem, weights, bias, threshold)
     return replace(
         found,
-        value=gain - cost,
+        value=-cost if problem.adaptive else gain - cost,
         weights=weights,
         bias=bias,
         kernel_weights=beta,
         slack=xi,
         multipliers=multipliers,
+        threshold=threshold,
     )
 
 
@@ -135,4 +151,6 @@ def _curve(
 def _gap(problem: MasterProblem, point: MasterSolution) -> float:
     """Distance of a point's objective from its lower bound; also of multipliers that overspend."""
     objective = regulariser(point.weights, problem.offsets, problem.norm) + problem.C * point.slack
+    if problem.adaptive:
+        objective -= point.threshold
     return abs(objective - point.value)

@@ -1,7 +1,9 @@
 """The data of one master problem and of its solution, with the checks on its input.
 
 The master is the multiple kernel clustering problem over P cuts (eq. 2.14 with the averaged
-cuts a, h, g): min 1/2 sum_k |v_k|^2 / beta_k + C xi, with |v.m + b| <= l and |beta|_q <= 1.
+cuts a, h, g): min 1/2 sum_k |v_k|^2 / beta_k + C xi, with |v.m + b| <= l and |beta|_q <= 1.  With
+an adaptive threshold rho (Wu and Zhang, Sparse Kernel Maximum Margin Clustering, eq. 11), the
+objective is that less rho, cuts are xi >= rho a - v.g - b h, and the balance is |v.m + b| <= l rho.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ class MasterProblem:
     balance: float | None = None  # l: bound of the absolute mean score, None for no bound
     norm: float = 2.0  # q in [1, inf]: which norm of the kernel weights is at most 1
     bias: bool = True  # False: no bias at all, then sign and mean are ignored
+    adaptive: bool = False  # whether the threshold of the margin is a variable
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class MasterSolution:
     kernel_weights: np.ndarray  # beta, (M,)
     slack: float  # xi
     multipliers: np.ndarray  # lambda, (P,): one for each cut
+    threshold: float = 1.0  # rho; 0 where no point separates the cuts, and then v = 0
 
 
 class MasterSolverError(RuntimeError):
@@ -85,3 +89,27 @@ def check(problem: MasterProblem) -> None:
         used += [cuts.sign, problem.mean]
     if not all(np.isfinite(array).all() for array in used):
         raise ValueError("The cuts and the mean must be finite numbers.")
+    if problem.adaptive:
+        _check_adaptive(problem)
+
+
+def widths(problem: MasterProblem) -> np.ndarray:
+    """How fast every cut grows with the threshold, a - l |h|, when the mean score helps it."""
+    if not problem.bias:
+        return problem.cuts.loss
+    assert problem.balance is not None
+    return problem.cuts.loss - problem.balance * np.abs(problem.cuts.sign)
+
+
+def _check_adaptive(problem: MasterProblem) -> None:
+    if problem.C <= 1:
+        raise ValueError(
+            f"The price C must exceed 1 with an adaptive threshold, but it is {problem.C}."
+        )
+    if problem.bias and problem.balance is None:
+        raise ValueError("An adaptive threshold needs a balance: the bias alone would raise it.")
+    if problem.C * widths(problem).max(initial=0.0) < 1:
+        raise ValueError(
+            "The threshold is not bounded by these cuts: one of them must have a loss of at least "
+            "1 / C, less what the balance allows."
+        )

@@ -1,0 +1,190 @@
+"""The small problem of nonparallel planes: a quadratic plus l-infinity norms of groups.
+
+    min over u:   1/2 u.H u - q.u + c sum_G |u_G|_inf
+
+where a group holds the weights of one feature in all planes (Fang and Liu 2020, problem 17 with
+its losses replaced by quadratics).  Block descent finds which groups vanish and which weights of a
+group tie for the largest; on that face the problem is a linear system, which is solved exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from dmkc.scan.compiled import compiled
+
+MAX_ROUNDS = 500
+SWEEPS = 4
+"""Sweeps of block descent between two exact steps."""
+EXACT = 1e-11
+"""Residual, relative to the problem's numbers, that counts as solved."""
+TIED = 1e-10
+
+
+def solve_groups(
+    H: np.ndarray, q: np.ndarray, edges: np.ndarray, c: float, start: np.ndarray
+) -> np.ndarray:
+    """The minimiser; group g is ``u[edges[g]:edges[g + 1]]`` and H is positive definite."""
+    if c == 0:
+        return cho_solve(cho_factor(H), q)
+    H = np.ascontiguousarray(H)
+    bounds = np.array([_largest(H[a:b, a:b]) for a, b in itertools.pairwise(edges)])
+    u = np.array(start, dtype=np.float64)
+    size = EXACT * (np.abs(q).max(initial=0.0) + c)
+    for _ in range(MAX_ROUNDS):
+        residual = _sweeps(H, q, edges, bounds, c, u, H @ u - q, SWEEPS)
+        if residual <= size:
+            break
+        _exact_on_face(H, q, edges, c, u)
+    return u
+
+
+def shrunk(values: np.ndarray, edges: np.ndarray, radius: float) -> np.ndarray:
+    """Values less their projections onto l1 balls: the proximal map of sum_G |u_G|_inf."""
+    out = np.array(values, dtype=np.float64)
+    _shrink_all(out, edges, radius)
+    return out
+
+
+def group_sizes(u: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The largest absolute value of every group."""
+    return np.maximum.reduceat(np.abs(u), edges[:-1])
+
+
+def _largest(block: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(block)[-1]) if len(block) > 1 else float(block[0, 0])
+
+
+def _exact_on_face(
+    H: np.ndarray, q: np.ndarray, edges: np.ndarray, c: float, u: np.ndarray
+) -> None:
+    """Move u to the minimiser over its face; where the face ends, go on over the smaller one."""
+    for _ in range(len(u)):
+        face = _Face.of(u, edges)
+        active = np.flatnonzero(face.member >= 0)
+        if not len(active):
+            return
+        # u = E y with one entry of E in every active row: a tie's common size, or a free weight
+        at = np.arange(len(active)), face.member[active]
+        E = sp.csr_array((face.sign[active], at), (len(active), face.n_sizes + face.n_free))
+        wanted = E.T @ q[active]
+        wanted[: face.n_sizes] -= c
+        reduced = E.T @ (E.T @ H[np.ix_(active, active)]).T
+        try:
+            y = cho_solve(cho_factor(reduced, overwrite_a=True, check_finite=False), wanted)
+        except LinAlgError:
+            return
+        target = np.zeros_like(u)
+        target[active] = E @ y
+        if not face.move(u, target):
+            return
+
+
+@dataclass(frozen=True)
+class _Face:
+    """Groups that vanish, weights that tie for the largest of their group, and free weights."""
+
+    group: np.ndarray
+    """The group of every weight."""
+    tied: np.ndarray
+    free: np.ndarray
+    member: np.ndarray
+    """The reduced variable that every weight follows: a group's size, itself, or none (-1)."""
+    sign: np.ndarray
+    n_sizes: int
+    n_free: int
+
+    @classmethod
+    def of(cls, u: np.ndarray, edges: np.ndarray) -> _Face:
+        sizes = group_sizes(u, edges)
+        group = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        tied = (sizes[group] > 0) & (np.abs(u) >= (1.0 - TIED) * sizes[group])
+        free = (sizes[group] > 0) & ~tied
+        number = np.cumsum(sizes > 0) - 1
+        n_sizes, n_free = int((sizes > 0).sum()), int(free.sum())
+        member = np.full(len(u), -1)
+        member[tied] = number[group[tied]]
+        member[free] = n_sizes + np.arange(n_free)
+        return cls(group, tied, free, member, np.where(tied, np.sign(u), 1.0), n_sizes, n_free)
+
+    def move(self, u: np.ndarray, target: np.ndarray) -> bool:
+        """Move u to the target, or to where the face ends on the way there (then True)."""
+        size, new = np.zeros(self.group[-1] + 1), np.zeros(self.group[-1] + 1)
+        size[self.group[self.tied]] = np.abs(u[self.tied])
+        new[self.group[self.tied]] = (target * np.sign(u))[self.tied]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vanish = np.where((size > 0) & (new <= 0), size / (size - new), np.inf)
+            at, meet = np.flatnonzero(self.free), []
+            for side in (1.0, -1.0):
+                room = size[self.group[at]] - side * u[at]
+                closing = side * (target - u)[at] - (new - size)[self.group[at]]
+                meet.append(np.where(closing > room, room / closing, np.inf))
+        first = [vanish.min(), *(m.min(initial=np.inf) for m in meet)]
+        step = min(1.0, *first)
+        u += step * (target - u)
+        if step == 1.0:
+            return False
+        ending = int(np.argmin(first))
+        if ending == 0:
+            u[self.group == int(vanish.argmin())] = 0.0
+        else:
+            one = at[int(meet[ending - 1].argmin())]
+            mates = self.tied & (self.group == self.group[one])
+            u[one] = np.abs(u[mates]).max() * (1.0 if ending == 1 else -1.0)
+        return True
+
+
+@compiled
+def _sweeps(H, q, edges, bounds, c, u, grad, count):  # pragma: no cover - compiled
+    """Block descent in place; returns the largest residual of the last sweep."""
+    worst = 0.0
+    trial = np.empty_like(u)
+    for _ in range(count):
+        worst = 0.0
+        for g in range(len(edges) - 1):
+            a, b = edges[g], edges[g + 1]
+            bound = bounds[g]
+            for i in range(a, b):
+                trial[i] = u[i] - grad[i] / bound
+            _shrink(trial, a, b, c / bound)
+            for i in range(a, b):
+                step = trial[i] - u[i]
+                if step != 0.0:
+                    worst = max(worst, abs(step) * bound)
+                    u[i] = trial[i]
+                    row = H[i]
+                    for j in range(len(u)):
+                        grad[j] += step * row[j]
+    return worst
+
+
+@compiled
+def _shrink(values, a, b, radius):  # pragma: no cover - compiled
+    """Clip ``values[a:b]`` at the height whose excess is `radius`; all become 0 below it."""
+    total = 0.0
+    for i in range(a, b):
+        total += abs(values[i])
+    if total <= radius:
+        for i in range(a, b):
+            values[i] = 0.0
+        return
+    sizes = np.sort(np.abs(values[a:b]))[::-1]
+    reach, height = 0.0, 0.0
+    for i in range(len(sizes)):
+        reach += sizes[i]
+        height = (reach - radius) / (i + 1)
+        if i + 1 == len(sizes) or sizes[i + 1] <= height:
+            break
+    for i in range(a, b):
+        values[i] = min(max(values[i], -height), height)
+
+
+@compiled
+def _shrink_all(values, edges, radius):  # pragma: no cover - compiled
+    for g in range(len(edges) - 1):
+        _shrink(values, edges[g], edges[g + 1], radius)
