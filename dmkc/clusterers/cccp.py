@@ -8,26 +8,33 @@ For a labeling z the convex problem is solved by cutting planes until the relati
 best point's true value and the master's lower bound is small; then z becomes the best point's own
 labeling.  The bundle is rebuilt for the new labeling from the *points* of the active cuts: the cut
 at an old point is as valid as any.
+
+With an adaptive threshold rho (Wu and Zhang 2012, eqs 10-15) points are kept divided by their
+threshold, so that the margin is at 1 in every scan.  A point then stands for all its multiples, and
+its objective is that of the best one (`Objective`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dmkc.clusterers.geometry import CutValues, Geometry, Label, Point
-from dmkc.master import Cuts, MasterProblem, regulariser, solve
+from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200
 INACTIVE = 1e-7
 """A cut is inactive when its multiplier is below this share of C."""
 LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
+LEAST_C = 1.01
+"""With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
 
 Fit = Generator[Any, list[Any], "MarginFit"]
+End = TypeVar("End")
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,39 @@ class MarginSettings:
     """Relative gap of a convex problem that counts as solved."""
     max_iter: int
     solver: str
+    adaptive: bool = False
+    """Whether the threshold of the margin is a variable."""
+
+    @property
+    def objective(self) -> Objective:
+        return Objective(self.C, self.adaptive)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The value of a point from its size R = 1/2 sum_k |v_k|^2 / beta_k and its margin violation H.
+
+    It is R + C H, or with an adaptive threshold the least t^2 R - t + C t H over multiples t of
+    the point; t is then the threshold.
+    """
+
+    C: float
+    adaptive: bool
+
+    def __call__(self, size: float, hinge: float) -> float:
+        if not self.adaptive:
+            return size + self.C * hinge
+        return -size * self.threshold(size, hinge) ** 2
+
+    def threshold(self, size: float, hinge: float) -> float:
+        if not self.adaptive:
+            return 1.0
+        return max(1.0 - self.C * hinge, 0.0) / (2.0 * size) if size > 0 else 0.0
+
+    def eased(self) -> Objective | None:
+        """The same with a lower C, for a labeling that cannot be separated; None at the lowest."""
+        lower = 1.0 + (self.C - 1.0) / 2.0
+        return replace(self, C=lower) if lower >= LEAST_C else None
 
 
 @dataclass(frozen=True)
@@ -53,6 +93,8 @@ class MarginModel:
     kernel_weights: np.ndarray
     objective: float
     """True objective under the point's own labeling."""
+    threshold: float
+    """Threshold of the margin, by which the point has been divided."""
     shares: np.ndarray
     """Shares of the clusters under that labeling."""
     changed: float
@@ -99,8 +141,13 @@ class _Bundle:
 
     geometry: Geometry
     settings: MarginSettings
+    from_start: bool
+    """Whether the labeling is a start, which perhaps no model separates; C is then lowered."""
     cuts: list[_Cut] = field(default_factory=list)
-    bound: float = 0.0
+    bound: float = -np.inf
+
+    def __post_init__(self) -> None:
+        self.objective = self.settings.objective
 
     def add(self, point: Point, sums: Any) -> None:
         self.cuts.append(_Cut(point, self.geometry.cut(sums)))
@@ -114,26 +161,61 @@ class _Bundle:
             np.array([c.values.slope for c in self.cuts]),
         )
         balance = s.balance if g.has_bias else None
-        problem = MasterProblem(cuts, g.offsets, g.mean, s.C, balance, s.norm, g.has_bias)
-        solution = solve(problem, s.solver)
+        while True:
+            price = self._objective().C
+            problem = MasterProblem(
+                cuts, g.offsets, g.mean, price, balance, s.norm, g.has_bias, s.adaptive
+            )
+            solution = solve(problem, s.solver)
+            hard = self.from_start and s.adaptive and barely_separated(problem, solution)
+            if not hard or not self._eased():
+                break
         self.bound = max(self.bound, float(solution.value))
         for cut, multiplier in zip(self.cuts, solution.multipliers, strict=True):
-            cut.idle = 0 if multiplier > INACTIVE * s.C else cut.idle + 1
-        return (solution.weights, solution.bias), solution.kernel_weights
+            cut.idle = 0 if multiplier > INACTIVE * price else cut.idle + 1
+        if solution.threshold == 0:
+            return g.zero(), solution.kernel_weights
+        v, b = solution.weights / solution.threshold, solution.bias / solution.threshold
+        return (v, b), solution.kernel_weights
+
+    def _eased(self) -> bool:
+        """Lower C, unless it is as low as it can be."""
+        eased = self.objective.eased()
+        if eased is not None:
+            self.objective, self.bound = eased, -np.inf
+        return eased is not None
 
     def active(self) -> list[Point]:
         """Points whose cuts mattered in one of the last two masters."""
         return [c.point for c in self.cuts if c.idle <= 1]
 
     def value(self, point: Point, hinge: float) -> float:
-        size = regulariser(point[0], self.geometry.offsets, self.settings.norm)
-        return size + self.settings.C * hinge
+        return self._objective()(self._size(point), hinge)
 
     def model(self, point: Point, kernel_weights: np.ndarray, sums: Any) -> MarginModel:
-        g = self.geometry
-        objective = self.value(point, g.own_hinge(sums))
-        changed = sums.changed / sums.total
-        return MarginModel(point, kernel_weights, objective, g.shares(sums), changed, sums.mark)
+        g, size, objective = self.geometry, self._size(point), self.settings.objective
+        hinge = g.own_hinge(sums)
+        return MarginModel(
+            point,
+            kernel_weights,
+            objective(size, hinge),
+            objective.threshold(size, hinge),
+            g.shares(sums),
+            sums.changed / sums.total,
+            sums.mark,
+        )
+
+    def _objective(self) -> Objective:
+        """The objective per weight of the rows, which may be below 1 where clusters are weighted.
+
+        With an adaptive threshold 1 / C is a share of that weight: the loss of the cut at zero.
+        """
+        if not self.settings.adaptive:
+            return self.objective
+        return replace(self.objective, C=self.objective.C / max(c.values.loss for c in self.cuts))
+
+    def _size(self, point: Point) -> float:
+        return regulariser(point[0], self.geometry.offsets, self.settings.norm)
 
 
 def margin_fit(
@@ -150,14 +232,18 @@ def margin_fit(
     own labeling.  Otherwise `points` are just where the first cuts are made.
     """
     best: MarginModel | None = None
-    kept = list(points) or [geometry.zero()]
+    # the cut at zero holds every row, without which an adaptive threshold would not be bounded
+    zero = geometry.zero()
+    fixed = [zero] if settings.adaptive else []
+    kept = list(points) or [zero]
     seen: set[int] = set()
     fall, round_, reason = 1.0, 0, "max_iter was reached"
     while round_ < settings.max_iter:
         round_ += 1
-        bundle = _Bundle(geometry, settings)
-        answers = yield geometry.request(label, kept)
-        for point, sums in zip(kept, answers, strict=True):
+        bundle = _Bundle(geometry, settings, best is None and kernel_weights is None)
+        asked = _distinct([*kept, *fixed])
+        answers = yield geometry.request(label, asked)
+        for point, sums in zip(asked, answers, strict=True):
             bundle.add(point, sums)
         if round_ == 1 and kernel_weights is not None:
             best = bundle.model(kept[0], kernel_weights, answers[0])
@@ -165,13 +251,13 @@ def margin_fit(
         before = np.inf if best is None else bundle.value(kept[0], _hinge(answers[0]))
         wanted = max(settings.gap, min(LOOSE_GAP, 0.1 * fall))
         found, value, gap = yield from _inner(bundle, label, best, before, wanted, round_, tell)
-        kept = [found.point, *(p for p in bundle.active() if p is not found.point)]
+        kept = _distinct([found.point, *bundle.active()])
         tight = gap <= settings.gap
         if np.any(found.shares == 0) and len(found.shares) > 2 and best is not None:
             reason = "a cluster would have become empty"
             break
         if best is not None:
-            fall = (before - value) / max(before, 1e-300)
+            fall = (before - value) / max(abs(before), 1e-300)
             still = found.mark == best.mark or (
                 not geometry.monotone and found.changed <= settings.tol
             )
@@ -225,6 +311,11 @@ def _inner(
     return best, value, gap
 
 
+def _distinct(points: Sequence[Point]) -> list[Point]:
+    """The points without those that have come before."""
+    return list({id(point): point for point in points}.values())
+
+
 def _hinge(sums: Any) -> float:
     """Mean margin violation under the given labeling."""
     return sums.hinge / sums.total
@@ -235,10 +326,11 @@ def _gap(value: float, bound: float) -> float:
 
 
 def run_together(
-    fits: Sequence[Fit], answer: Callable[[list[Any]], list[list[Any]]]
-) -> list[MarginFit]:
+    fits: Sequence[Generator[Any, list[Any], End]],
+    answer: Callable[[list[Any]], list[list[Any]]],
+) -> list[End]:
     """Drive several fits to their ends; each scan serves all that still run."""
-    ends: dict[int, MarginFit] = {}
+    ends: dict[int, End] = {}
     waiting: dict[int, Any] = {}
 
     def advance(k: int, sent: list[Any] | None) -> None:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 from dask.delayed import delayed
 
 from dmkc.data import Lazy, Rows
 from dmkc.data.rows import scan_width
-from dmkc.kernels import ColumnMaker, FeatureMap
+from dmkc.kernels import FeatureMap
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load
 from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
 
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
+"""Rows of a task, about: some tens of milliseconds."""
 
 
 @compiled
@@ -67,6 +69,27 @@ class Decide:
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """Labels from signed distances to planes: the nearest plane."""
+
+    scorer: Scorer
+
+    def __call__(self, columns: np.ndarray) -> np.ndarray:
+        return np.abs(self.scorer(columns)).argmin(axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How much nearer the second of two planes is than the first; for several, less distance."""
+
+    scorer: Scorer
+
+    def __call__(self, columns: np.ndarray) -> np.ndarray:
+        distance = np.abs(self.scorer(columns))
+        return distance[:, 0] - distance[:, 1] if distance.shape[1] == 2 else -distance
+
+
+@dataclass(frozen=True)
 class Single:
     """The one column of a single model's scores."""
 
@@ -87,47 +110,149 @@ class WeightedFeatures:
         return (self.features.features(columns) * self.root_weights).astype(columns.dtype)
 
 
+class Columns(Protocol):
+    """Makes what an answer is computed from, of rows in leaves of a fixed size."""
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def leaf_rows(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any: ...
+
+
+@dataclass(frozen=True)
+class RawColumns:
+    """Rows as they are."""
+
+    width: int
+    leaf_rows: int
+    dtype: np.dtype
+
+    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any:
+        return rows
+
+
+@dataclass(frozen=True)
+class SomeFeatures:
+    """Some of the features."""
+
+    features: FeatureMap
+    chosen: np.ndarray
+
+    def __call__(self, columns: np.ndarray) -> np.ndarray:
+        return self.features.features(columns)[:, self.chosen].astype(columns.dtype)
+
+
 @dataclass(frozen=True)
 class Pipeline:
-    """Rows to columns to an answer, in one task."""
+    """Rows to columns to an answer, in one task; columns of one leaf at a time are in memory."""
 
-    columns: ColumnMaker
-    answer: Callable[[np.ndarray], np.ndarray]
+    columns: Columns
+    answer: Callable[[Any], np.ndarray]
 
     def __call__(self, rows: Any) -> np.ndarray:
+        n = rows.shape[0]
+        # sparse rows need a large product for every call, dense ones nothing
+        step = n if sp.issparse(rows) else self.columns.leaf_rows
+        held = np.empty((min(n, step), self.columns.width), self.columns.dtype)
         with one_blas_thread():
-            return self.answer(self.columns(rows))
+            leaves = (self.columns(rows[i : i + step], held) for i in range(0, n, step))
+            parts = [self.answer(columns) for columns in leaves]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Labels of some rows that are not left to the model."""
+
+    rows: np.ndarray
+    """Global row numbers, ascending."""
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A pipeline whose answers are known at some places."""
+
+    pipeline: Callable[[Any], np.ndarray]
+    places: np.ndarray
+    labels: np.ndarray
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        answers = self.pipeline(rows)
+        answers[self.places] = self.labels
+        return answers
+
+
+def for_block(
+    pipeline: Callable[[Any], np.ndarray], known: Known | None, block: Block
+) -> Callable[[Any], np.ndarray]:
+    """The pipeline for one block, with the labels that are known of its rows."""
+    if known is None:
+        return pipeline
+    lo, hi = np.searchsorted(known.rows, [block.start, block.stop])
+    if lo == hi:
+        return pipeline
+    return Corrected(pipeline, known.rows[lo:hi] - block.start, known.labels[lo:hi])
 
 
 def apply(
-    rows: Rows, pipeline: Pipeline, dtype: np.dtype, n_out: int | None, name: str = "label"
+    rows: Rows,
+    pipeline: Pipeline,
+    dtype: np.dtype,
+    n_out: int | None,
+    name: str = "label",
+    known: Known | None = None,
 ) -> Any:
     """The answers for all rows in the rows' own form."""
-    width = max(pipeline.columns.width, scan_width(rows))
     engine = ThreadEngine()
-    leaf_rows = pipeline.columns.leaf_rows
-    grid = Grid.plan(rows.n_rows, width, BLOCK_BYTES, engine.threads, leaf_rows)
-    blocks = rows.blocks(grid.block_rows)
+    width = max(scan_width(rows), n_out or 1)
+    if rows.sparse:
+        width = max(width, pipeline.columns.width)
+    blocks = rows.blocks(block_rows(rows, width, pipeline.columns.leaf_rows, engine.threads))
     if rows.container.lazy:
-        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out), name=name)
-    values = engine.collect(pipeline, blocks, "predict")
-    return rows.container.wrap(np.concatenate(values), name=name)
+        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known), name=name)
+    values = np.concatenate(engine.collect(pipeline, blocks, "predict"))
+    if known is not None:
+        values[known.rows] = known.labels
+    return rows.container.wrap(values, name=name)
+
+
+def block_rows(rows: Rows, width: int, leaf_rows: int, threads: int) -> int:
+    """Rows that one task labels: whole chunks of the input wherever these are whole leaves."""
+    chunks = rows.container.row_chunks or (0,)
+    chunk = chunks[0]
+    if chunk and chunk % leaf_rows == 0 and set(chunks[:-1]) <= {chunk} and chunks[-1] <= chunk:
+        by_bytes = BLOCK_BYTES // (chunk * width * 8)
+        return chunk * max(1, min(by_bytes, len(chunks) // (4 * threads)))
+    return Grid.plan(rows.n_rows, 2 * width, BLOCK_BYTES, threads, leaf_rows).block_rows
 
 
 def lazily(
-    blocks: list[Block], pipeline: Callable[[Any], np.ndarray], dtype: np.dtype, n_out: int | None
+    blocks: list[Block],
+    pipeline: Callable[[Any], np.ndarray],
+    dtype: np.dtype,
+    n_out: int | None,
+    known: Known | None = None,
 ) -> da.Array:
     """The answers as a Dask array with a chunk per block."""
     tail = () if n_out is None else (n_out,)
     run = delayed(pipeline, pure=False)
     read = delayed(_load_and, pure=False)
+
+    def answer(b: Block) -> Any:
+        own = for_block(pipeline, known, b)
+        if not isinstance(b, Lazy):
+            return read(own, b)
+        return (run if own is pipeline else delayed(own, pure=False))(b.delayed)
+
     parts = [
-        da.from_delayed(
-            run(b.delayed) if isinstance(b, Lazy) else read(pipeline, b),
-            shape=(b.stop - b.start, *tail),
-            dtype=dtype,
-        )
-        for b in blocks
+        da.from_delayed(answer(b), shape=(b.stop - b.start, *tail), dtype=dtype) for b in blocks
     ]
     return da.concatenate(parts, axis=0)
 

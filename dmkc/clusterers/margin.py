@@ -30,13 +30,15 @@ class Learned:
     fit: MarginFit
     start: str
     settings: MarginSettings
+    selection: list[dict[str, Any]] | None = None
+    """Scores of all that was chosen from, where something was left open."""
 
     def kernel_model(self, features: FeatureMap) -> KernelModel:
         """The model in the form that labels rows."""
         v, b = self.fit.model.point
         m = len(self.fit.model.shares)
         weights, biases = v[None, :], np.array([b])
-        if m > 2:
+        if len(v) > features.offsets[-1]:  # one block of weights per cluster
             weights, biases = Several(features, m).unstacked(v), np.zeros(m)
         return KernelModel(features, weights, biases, self.fit.model.kernel_weights)
 
@@ -53,7 +55,10 @@ def learn(
 ) -> Learned:
     """The best fit over all starts; C is calibrated where it is left open (NaN)."""
     features, m = prepared.features, n_clusters
-    starts = starts_on_sample(prepared, init, n_init, m, seed)
+    if prepared.choice is None:
+        starts = starts_on_sample(prepared, init, n_init, m, seed)
+    else:  # the landmarks were made for one labeling
+        starts = [Start(prepared.choice.start, prepared.choice.labels)]
     if np.isnan(settings.C):
         reference = k_means_start(prepared, starts, m, seed)
         settings = replace(settings, C=calibrated_c(prepared, reference, m, settings.norm))
@@ -153,9 +158,9 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
 def first_points(
     geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start
 ) -> list[Point]:
-    """Where the first cuts are made: at zero, or for several clusters at their centroids."""
+    """Where the first cuts of several clusters are made: at their centroids."""
     if not isinstance(geometry, Several):
-        return [geometry.zero()]
+        return []
     centres = _centred_means(phi, weights, start, geometry.n_clusters)
     size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
     return [(geometry.stacked(centres) / max(size, 1e-12), 0.0)]

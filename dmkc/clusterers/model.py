@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmkc.clusterers.labelling import Decide, Pipeline, Scorer, Single, WeightedFeatures
+from dmkc.clusterers.labelling import (
+    Decide,
+    Known,
+    Nearest,
+    Nearness,
+    Pipeline,
+    Scorer,
+    Single,
+    SomeFeatures,
+    WeightedFeatures,
+    for_block,
+)
 from dmkc.data import Lazy, Rows
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
@@ -14,17 +25,39 @@ from dmkc.scan.cuts import Affine
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Scores on kernel features: one (its sign decides) or one per cluster (the largest does)."""
+    """Scores on kernel features: one (its sign decides) or one per cluster.
+
+    Of several the largest decides, or, where scores are planes, the nearest to zero.
+    """
 
     features: FeatureMap
     weights: np.ndarray
     """One row of feature weights per score; no row when there is a single cluster."""
     biases: np.ndarray
     kernel_weights: np.ndarray
+    decision: str = "largest"
+    """Which of several scores decides: the "largest", or the "nearest" plane."""
+
+    @property
+    def n_scores(self) -> int:
+        """Columns of the decision function."""
+        two_planes = self.decision == "nearest" and len(self.biases) == 2
+        return 1 if two_planes else max(1, len(self.biases))
 
     @property
     def n_features(self) -> int:
         return self.features.offsets[-1]
+
+    @classmethod
+    def of_one_cluster(cls, features: FeatureMap, norm: float) -> KernelModel:
+        """A model without scores, and kernel weights of that norm that are all the same."""
+        n_kernels = len(features.kernels)
+        weights = np.full(n_kernels, n_kernels ** (-1.0 / norm))
+        return cls(features, np.zeros((0, features.offsets[-1])), np.zeros(0), weights)
+
+    @property
+    def n_clusters(self) -> int:
+        return max(len(self.biases), 1) if len(self.biases) != 1 else 2
 
     def affines(self) -> list[Affine]:
         """The scores on raw columns."""
@@ -33,18 +66,27 @@ class KernelModel:
 
     def reordered(self, shares: np.ndarray, rows: Rows) -> KernelModel:
         """The same clusters numbered by decreasing size, ties by first row."""
-        order = np.argsort(-shares, kind="stable")
-        if len(np.unique(shares)) < len(shares):
-            order = np.lexsort((_first_rows(self.label_pipeline(), rows, len(shares)), -shares))
+        return self.in_order(self.order(shares, rows))
+
+    def order(self, shares: np.ndarray, rows: Rows, known: Known | None = None) -> np.ndarray:
+        """Clusters by decreasing size, ties by first row; some rows' labels may be known."""
+        return size_order(shares, self.label_pipeline(), rows, known)
+
+    def in_order(self, order: np.ndarray) -> KernelModel:
+        """The same clusters numbered in another order."""
         if len(self.biases) > 1:
             return replace(self, weights=self.weights[order], biases=self.biases[order])
         sign = 1.0 if order[0] == 0 else -1.0
         return replace(self, weights=sign * self.weights, biases=sign * self.biases)
 
     def label_pipeline(self) -> Pipeline:
+        if self.decision == "nearest" and len(self.biases) > 1:
+            return Pipeline(self.features.columns, Nearest(self._distances()))
         return Pipeline(self.features.columns, Decide(self._scorer()))
 
     def score_pipeline(self) -> Pipeline:
+        if self.decision == "nearest" and len(self.biases) > 1:
+            return Pipeline(self.features.columns, Nearness(self._distances()))
         scorer = self._scorer()
         return Pipeline(self.features.columns, Single(scorer) if len(self.biases) == 1 else scorer)
 
@@ -53,17 +95,40 @@ class KernelModel:
         roots = np.repeat(np.sqrt(self.kernel_weights), sizes)
         return Pipeline(self.features.columns, WeightedFeatures(self.features, roots))
 
+    def component_pipeline(self, chosen: np.ndarray) -> Pipeline:
+        """Some of the features, each scaled as it is learned on."""
+        return Pipeline(self.features.columns, SomeFeatures(self.features, chosen))
+
+    def _distances(self) -> Scorer:
+        """Signed distances to planes; a plane without weights is far from everything."""
+        size = np.linalg.norm(self.weights, axis=1)
+        unit = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
+        far = np.where(size > 0, self.biases * unit, np.finfo(np.float32).max)
+        pairs = zip(self.weights * unit[:, None], far, strict=True)
+        affines = [self.features.to_columns(v, float(b)) for v, b in pairs]
+        return Scorer.of(affines, self.features.columns.dtype)
+
     def _scorer(self) -> Scorer:
         affines = self.affines() or [Affine(np.zeros(self.features.columns.width), -1.0)]
         return Scorer.of(affines, self.features.columns.dtype)
 
 
-def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int) -> np.ndarray:
+def size_order(
+    sizes: np.ndarray, pipeline: Pipeline, rows: Rows, known: Known | None = None
+) -> np.ndarray:
+    """The clusters by decreasing size, ties by first row; some rows' labels may be known."""
+    if len(np.unique(sizes)) == len(sizes):
+        return np.argsort(-sizes, kind="stable")
+    return np.lexsort((_first_rows(pipeline, rows, len(sizes), known), -sizes))
+
+
+def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int, known: Known | None) -> np.ndarray:
     """The first row of every cluster, looked for leaf by leaf until all have been seen."""
     first = np.full(n_clusters, rows.n_rows)
     for block in rows.blocks(pipeline.columns.leaf_rows):
         values = block.delayed.compute() if isinstance(block, Lazy) else block.load()
-        labels, at = np.unique(pipeline(values), return_index=True)
+        found = for_block(pipeline, known, block)(values)
+        labels, at = np.unique(found, return_index=True)
         first[labels] = np.minimum(first[labels], block.start + at)
         if first.max() < rows.n_rows:
             break

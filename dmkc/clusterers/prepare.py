@@ -7,7 +7,8 @@ never on chunks, workers or scheduler.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,55 @@ from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
 from dmkc.data import Rows, Weighted
 from dmkc.data.rows import scan_width
+from dmkc.data.weights import parted, rank_among
 from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Laplacian, Scaling, data_scale
 from dmkc.kernels.columns import column_offsets, padded
 from dmkc.kernels.landmarks import choose_landmarks
-from dmkc.scan.engine import Engine
+from dmkc.kernels.unit import DiagonalMaker
+from dmkc.scan.assign import Centroids, FarScan, Frame
+from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import Survey, SurveyScan, sample_positions
 
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
 """Features up to this size are float64 when the precision is left open: it costs nothing."""
+
+
+Known = tuple[np.ndarray, np.ndarray]
+"""Rows and their weights."""
+
+
+@dataclass(frozen=True)
+class SampleView:
+    """What a chooser of landmarks may look at."""
+
+    standardised: np.ndarray
+    """The sampled rows after scaling, float64."""
+    weights: np.ndarray
+    positions: np.ndarray
+    """Their global numbers."""
+    n_rows: int
+    """Number of all rows."""
+    kernels: tuple[Kernel, ...]
+    """The bank with its widths filled in."""
+    around: Known | None
+    """More rows, on which starts are found, where there are any."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Landmarks, and what was found on the way to them."""
+
+    landmarks: np.ndarray
+    """Standardised, one a row."""
+    start: str
+    """Name of the start they come from."""
+    labels: np.ndarray
+    """Cluster of every sampled row."""
+
+
+LandmarkChooser = Callable[[SampleView], Choice]
 
 
 @dataclass(frozen=True)
@@ -36,11 +76,14 @@ class FeatureSettings:
     scale: str | None
     rank: int
     landmarks: Any
+    """A name, an array of rows, or a `LandmarkChooser`."""
     dtype: str
     mode: str
     store_path: str | None
     sample_rows: int
     seed: int
+    diagonals: bool = False
+    """Whether the columns are followed by every kernel's k(x, x)."""
 
 
 @dataclass
@@ -58,10 +101,42 @@ class Prepared:
     everywhere: RowSet
     mode: str
     engine: Engine
+    around: Any
+    """Rows on which scaling and starts are found, where these are not the sampled rows."""
+    choice: Choice | None = None
+    """What a chooser of landmarks found, where there was one."""
+
+    @property
+    def view(self) -> SampleView:
+        return SampleView(
+            self.standardised,
+            self.sample.weights,
+            self.positions,
+            self.rows.n_rows,
+            self.features.kernels,
+            _standardised(self.around, self.features.columns.scaling),
+        )
 
     @property
     def sample_is_all(self) -> bool:
-        return len(self.positions) == self.rows.n_rows
+        return self.everywhere is self.sample
+
+    def of_sample(self, which: np.ndarray) -> Prepared:
+        """Some of the sampled rows alone, each of weight 1, under the same features."""
+        sample = self.sample.of_weight_one(which)
+        return replace(
+            self,
+            survey=replace(
+                self.survey,
+                sample=self.survey.sample[which],
+                sample_weights=np.ones(len(which)),
+            ),
+            positions=self.positions[which],
+            standardised=self.standardised[which],
+            sample=sample,
+            everywhere=sample,
+            around=None,
+        )
 
 
 def prepare(
@@ -70,16 +145,17 @@ def prepare(
     settings: FeatureSettings,
     min_rows: int,
     sample_weight: Any = None,
+    around: Any = None,
 ) -> Prepared:
-    """Survey the rows, build the feature map and hold (or plan) the columns."""
+    """Survey the rows, build the feature map and hold (or plan) the columns.
+
+    `around` are more rows than the given ones, on which scaling and starts are found.
+    """
     n, d = rows.n_rows, rows.n_columns
-    if n < min_rows:
-        raise ValueError(
-            f"n_samples={n} should be >= n_clusters={min_rows}: "
-            f"{n} row(s) cannot form {min_rows} clusters."
-        )
+    check_enough(n, min_rows)
     given = None
-    if not isinstance(settings.landmarks, str):
+    chooser = settings.landmarks if callable(settings.landmarks) else None
+    if chooser is None and not isinstance(settings.landmarks, str):
         given = _check_landmarks(settings.landmarks, d)
     rank = min(settings.rank, n) if given is None else len(given)
     width = padded(column_offsets(settings.kernels, d, rank)[-1])
@@ -90,29 +166,38 @@ def prepare(
 
     weighted = sample_weight is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
-    size = min(settings.sample_rows, max(SAMPLE_BYTES // (8 * d), 64))
-    positions = sample_positions(n, size, settings.seed)
+    positions = sample_positions(n, sample_size(settings, d), settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
-    if np.count_nonzero(survey.sample_weights) < min_rows:
-        raise ValueError(
-            f"Fewer than {min_rows} of the sampled rows have a positive sample_weight, which is "
-            "too few to begin from: drop rows of weight 0, or increase sample_rows."
-        )
-    scaling = scaling_of(survey, settings.scale, min_rows)
+    check_weighted(survey, min_rows)
+    moments = survey if around is None else _survey_around(around, leaf_rows)
+    scaling = scaling_of(moments, settings.scale, min_rows)
 
     standardised = scaling.apply(survey.sample)
     needed = any(isinstance(k, Laplacian) for k in settings.kernels)
     scale = data_scale(standardised, survey.sample_weights, manhattan=needed)
+    if any(k.needs_largest for k in settings.kernels):
+        largest = largest_squared(engine, blocks, grid, scaling, rows.sparse)
+        scale = replace(scale, largest_squared=largest)
     kernels = tuple(k.resolve(scale) for k in settings.kernels)
-    if given is None:
+    choice = None
+    if chooser is not None:
+        more = _standardised(around, scaling)
+        choice = chooser(
+            SampleView(standardised, survey.sample_weights, positions, n, kernels, more)
+        )
+        points = choice.landmarks
+    elif given is None:
         heavy = standardised[survey.sample_weights > 0]
         points = choose_landmarks(settings.landmarks, heavy, rank, settings.seed)
     else:
         points = scaling.apply(given)
-    maker = ColumnMaker(scaling, kernels, points, dtype, leaf_rows, weighted)
+    tied = rows.tied is not None
+    kind = DiagonalMaker if settings.diagonals else ColumnMaker
+    maker = kind(scaling, kernels, points, dtype, leaf_rows, weighted, tied)
 
-    sample_rows = Weighted(survey.sample, survey.sample_weights)
+    numbers = rank_among(rows.tied, positions) if rows.tied is not None else None
+    sample_rows = Weighted(survey.sample, survey.sample_weights, numbers)
     sample = SampleRows(maker(sample_rows), leaf_rows, maker.weight_at)
     sample_is_all = len(positions) == n
     everywhere: RowSet = sample
@@ -123,8 +208,78 @@ def prepare(
     if min_rows > 1:
         check_kernels(features)
     return Prepared(
-        rows, survey, positions, standardised, features, sample, everywhere, mode, engine
+        rows,
+        survey,
+        positions,
+        standardised,
+        features,
+        sample,
+        everywhere,
+        mode,
+        engine,
+        around,
+        choice,
     )
+
+
+def sample_size(settings: FeatureSettings, n_columns: int) -> int:
+    """Rows of the sample: fewer where rows are very wide."""
+    return min(settings.sample_rows, max(SAMPLE_BYTES // (8 * n_columns), 64))
+
+
+def _standardised(around: Any, scaling: Scaling) -> Known | None:
+    """Rows around the given ones after scaling, with their weights."""
+    if around is None:
+        return None
+    rows, weights = parted(around)
+    standardised = scaling.apply(rows)
+    return standardised, np.ones(len(standardised)) if weights is None else weights
+
+
+def _survey_around(around: Any, leaf_rows: int) -> Survey:
+    """Column moments of more rows than the given ones, which are less a matter of luck."""
+    survey = SurveyScan(np.zeros(0, np.int64)).block(around, 0, leaf_rows)
+    if survey.bad.any():
+        raise ValueError(
+            f"Input X contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a sample "
+            f"of {around.shape[0]} rows: fill in or drop these rows before clustering."
+        )
+    return survey
+
+
+def largest_squared(
+    engine: Engine, blocks: Sequence[Block], grid: Grid, scaling: Scaling, sparse: bool
+) -> float:
+    """The largest squared distance between scaled rows, nearly.
+
+    It is that of the row farthest from the mean to the row farthest from it.
+    """
+    nothing, double = np.empty(0), np.dtype(np.float64)
+    frame = Frame(nothing if sparse else scaling.shift, scaling.factor, double)
+    point = scaling.shift * scaling.factor if sparse else np.zeros_like(scaling.shift)
+    for _ in range(2):
+        scan = FarScan(Centroids(frame, point[None, None]), 1)
+        _, _, rows, _, _, distances = engine.scan(scan, blocks, grid)
+        point = rows[0]
+    return float(distances[0]) or 1.0
+
+
+def check_enough(n: int, n_clusters: int) -> None:
+    """Refuse fewer rows than clusters."""
+    if n < n_clusters:
+        raise ValueError(
+            f"n_samples={n} should be >= n_clusters={n_clusters}: "
+            f"{n} row(s) cannot form {n_clusters} clusters."
+        )
+
+
+def check_weighted(survey: Survey, n_clusters: int) -> None:
+    """Refuse a sample with fewer weighted rows than clusters."""
+    if np.count_nonzero(survey.sample_weights) < n_clusters:
+        raise ValueError(
+            f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
+            "too few to begin from: drop rows of weight 0, or increase sample_rows."
+        )
 
 
 def _dtype(name: str, n: int, width: int) -> np.dtype:

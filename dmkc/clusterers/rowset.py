@@ -133,6 +133,13 @@ class SampleRows(RowSet):
         places = [width + k for k in range(len(labelings))]
         return SampleRows(columns, self.leaf_rows, self.weight_at), places
 
+    def of_weight_one(self, which: np.ndarray) -> SampleRows:
+        """Some of the rows, each of weight 1."""
+        columns = self.columns[which]
+        if self.weight_at >= 0:
+            columns[:, self.weight_at] = 1.0
+        return SampleRows(columns, self.leaf_rows, self.weight_at)
+
     @property
     def weights(self) -> np.ndarray:
         """Weights of the rows."""

@@ -19,7 +19,7 @@ from dmkc.clusterers.rowset import SpreadRows
 from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
 from dmkc.kernels import ColumnMaker
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Block, Engine, ThreadEngine
+from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
 
 log = logging.getLogger("dmkc")
@@ -41,7 +41,7 @@ def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine
     if mode == "auto":
         per_product, per_column = COMPUTE_NS
         anew = per_product * d * settings.rank + per_column * width
-        shared = settings.store_path is not None or isinstance(engine, ThreadEngine)
+        shared = settings.store_path is not None or engine.here
         if n_bytes <= engine.memory:
             mode = "persist"
         elif shared and anew > STORE_NS_PER_BYTE * width * itemsize:
@@ -106,6 +106,7 @@ class StoreScan(Scan):
     maker: ColumnMaker
     path: str
     name = "store"
+    recorded = False
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[int]:
         columns = self.maker(rows)

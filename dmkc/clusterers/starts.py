@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import Known, Prepared, SampleView
+from dmkc.clusterers.shapes import SHAPES, shaped
 from dmkc.kernels import Kernel, Linear
 
-KINDS = ("k-means", "kernel-k-means", "pca", "random")
+KINDS = ("k-means", "kernel-k-means", "pca", "random", *SHAPES)
+FEATURE_KINDS = ("kernel-k-means", "pca")
 DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
 SMALLEST = 0.1
@@ -41,8 +44,8 @@ class Start:
         return np.bincount(self.labels, weights, minlength=n_clusters) / weights.sum()
 
 
-def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[Any]:
-    """The starts asked for, as a list of kinds and labelings."""
+def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> list[Any]:
+    """The starts asked for, as a list of kinds and labelings (not while `n_clusters` is open)."""
     if isinstance(init, str) and init == "auto":
         return list(DEFAULT_TWO if n_clusters == 2 else DEFAULT_SEVERAL)
     items = list(init) if isinstance(init, (list, tuple)) else [init]
@@ -63,6 +66,18 @@ def check_init(init: Any, n_clusters: int, n_rows: int | None = None) -> list[An
                     f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.{hint}"
                 )
             continue
+        if n_clusters is None:
+            raise ValueError(
+                "A labeling given as init has a number of clusters of its own: give that number "
+                "as n_clusters."
+            )
+        if isinstance(item, KernelModel):
+            if item.n_clusters != n_clusters:
+                raise ValueError(
+                    f"A model given as init must have {n_clusters} clusters, not {item.n_clusters}."
+                )
+            checked.append(item)
+            continue
         labels = np.asarray(item)
         if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
             raise ValueError(
@@ -82,27 +97,44 @@ def starts_on_sample(
 ) -> list[Start]:
     """Named labelings of the sample in which every cluster occurs, without repetition."""
     items = check_init(init, n_clusters, prepared.rows.n_rows)
-    weights = prepared.sample.weights
+    found = _all(items, prepared, n_init, n_clusters, seed)
+    return _usable(found, prepared.sample.weights, n_clusters, seed)
+
+
+def starts_on_view(
+    view: SampleView, init: Any, n_init: int, n_clusters: int, seed: int
+) -> list[Start]:
+    """The same from the rows alone, before there are features."""
+    items = check_init(init, n_clusters, view.n_rows)
+    if any(isinstance(item, KernelModel) for item in items):
+        raise ValueError("Landmarks cannot be found from a model given as init: give its labels.")
+    found = (s for item in items for s in _plain(item, view, n_init, n_clusters, seed))
+    return _usable(found, view.weights, n_clusters, seed)
+
+
+def _usable(found: Iterable[Start], weights: np.ndarray, n_clusters: int, seed: int) -> list[Start]:
+    """Starts in which every cluster occurs, without repetition; a random one if there is none."""
     unique: dict[bytes, Start] = {}
-    for start in _all(items, prepared, n_init, n_clusters, seed):
+    for start in found:
         if start.shares(n_clusters, weights).min() == 0:
-            if start.name == "given":
+            if start.name.startswith("given"):
                 warnings.warn(
                     "A given labeling is left out, because one of its clusters has no row in the "
                     "sample: increase sample_rows (or train_rows).",
                     stacklevel=6,
                 )
         else:
-            unique.setdefault(_in_order(start.labels).tobytes(), start)
+            unique.setdefault(in_order(start.labels).tobytes(), start)
     large = {
         key: start
         for key, start in unique.items()
-        if start.name == "given" or start.shares(n_clusters, weights).min() * n_clusters >= SMALLEST
+        if start.name.startswith("given")
+        or start.shares(n_clusters, weights).min() * n_clusters >= SMALLEST
     }
     unique = large or unique
     if not unique:
         rng = np.random.default_rng([seed, 4])
-        unique[b""] = Start("random", _balanced(rng, len(prepared.positions), n_clusters))
+        unique[b""] = Start("random", _balanced(rng, len(weights), n_clusters))
     return list(unique.values())
 
 
@@ -111,44 +143,64 @@ def k_means_start(prepared: Prepared, starts: list[Start], m: int, seed: int) ->
     for start in starts:
         if start.name == "k-means":
             return start
-    labels = _k_means(prepared.standardised, prepared.sample.weights, m, seed)
+    labels = _k_means(prepared.standardised, prepared.sample.weights, m, seed, prepared.view.around)
     return Start("k-means", labels) if len(np.unique(labels)) == m else starts[0]
 
 
 def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -> Iterator[Start]:
-    rows, weights = prepared.standardised, prepared.sample.weights
+    weights = prepared.sample.weights
     for item in items:
-        if not isinstance(item, str):
-            _, labels = np.unique(item, return_inverse=True)
-            yield Start("given", labels[prepared.positions])
-        elif item == "k-means":
-            yield Start(item, _k_means(rows, weights, m, seed))
-        elif item == "random":
-            rng = np.random.default_rng([seed, 3])
-            for i in range(n_init):
-                yield Start(f"random {i + 1}", _balanced(rng, len(rows), m))
-        else:
-            for kernel, phi in _features_by_kernel(prepared):
-                if item == "pca":
-                    yield from _principal(kernel, phi, weights, n_init, m, seed)
-                elif not (isinstance(kernel, Linear) and "k-means" in items):
-                    yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed))
+        if isinstance(item, KernelModel):
+            yield Start("given model", item.label_pipeline()(prepared.survey.sample))
+            continue
+        if not (isinstance(item, str) and item in FEATURE_KINDS):
+            yield from _plain(item, prepared.view, n_init, m, seed)
+            continue
+        for kernel, phi, around in _features_by_kernel(prepared):
+            if item == "pca":
+                yield from _principal(kernel, phi, weights, n_init, m, seed)
+            elif not (isinstance(kernel, Linear) and "k-means" in items):
+                yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed, around))
 
 
-def _features_by_kernel(prepared: Prepared) -> Iterator[tuple[Kernel, np.ndarray]]:
-    phi = prepared.features.features(prepared.sample.columns)
-    for kernel, (a, b) in zip(
-        prepared.features.kernels, pairwise(prepared.features.offsets), strict=True
-    ):
-        yield kernel, phi[:, a:b]
+def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Iterator[Start]:
+    """Starts that need no features."""
+    rows = view.standardised
+    if not isinstance(item, str):
+        _, labels = np.unique(item, return_inverse=True)
+        yield Start("given", labels[view.positions])
+    elif item == "k-means":
+        yield Start(item, _k_means(rows, view.weights, m, seed, view.around))
+    elif item in SHAPES:
+        yield Start(item, shaped(item, rows, view.weights, m, seed))
+    else:
+        rng = np.random.default_rng([seed, 3])
+        for i in range(n_init):
+            yield Start(f"random {i + 1}", _balanced(rng, len(rows), m))
 
 
-def _k_means(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.ndarray:
-    few, heavy = rows, weights
-    if len(rows) > K_MEANS_ROWS:
-        some = np.linspace(0, len(rows) - 1, K_MEANS_ROWS).astype(int)
-        few, heavy = rows[some], weights[some]
-    few, heavy = _distinct(few, heavy)
+def _features_by_kernel(
+    prepared: Prepared,
+) -> Iterator[tuple[Kernel, np.ndarray, Known | None]]:
+    """Every kernel's features of the sample, and of the rows around it."""
+    features = prepared.features
+    phi, more = features.features(prepared.sample.columns), prepared.view.around
+    wide = None if more is None else features.features(features.columns(prepared.around))
+    for kernel, (a, b) in zip(features.kernels, pairwise(features.offsets), strict=True):
+        around = None if more is None or wide is None else (wide[:, a:b], more[1])
+        yield kernel, phi[:, a:b], around
+
+
+def _k_means(
+    rows: np.ndarray, weights: np.ndarray, m: int, seed: int, around: Known | None = None
+) -> np.ndarray:
+    """The cluster of every row; centroids are found on the rows around them, if there are any."""
+    few, heavy = (rows, weights) if around is None else around
+    if len(few) > K_MEANS_ROWS:
+        some = np.linspace(0, len(few) - 1, K_MEANS_ROWS).astype(int)
+        few, heavy = few[some], heavy[some]
+    few, heavy, *_ = distinct_rows(few, heavy)
+    few, heavy = few[heavy > 0], heavy[heavy > 0]
     if len(few) < m:
         return np.zeros(len(rows), np.int64)
     equal = np.all(heavy == heavy[0])  # k-means takes another path when weights are given
@@ -159,24 +211,28 @@ def _k_means(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.nda
     return nearest.argmin(axis=1)
 
 
-def _distinct(rows: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_rows(
+    rows: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows without repetition, sorted, if any are repeated or weigh differently.
 
-    A row of weight 3 and three equal rows then lead to the same clusters.
+    A row of weight 3 and three equal rows then lead to the same clusters.  Returned are the rows,
+    their weights, where each first occurs, and which of them every given row is.
     """
     mix = np.random.default_rng(0).normal(size=rows.shape[1])
     if len(np.unique(rows @ mix)) == len(rows) and np.all(weights == weights[0]):
-        return rows, weights
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    total = np.bincount(which.ravel(), weights, minlength=len(distinct))
-    return distinct[total > 0], total[total > 0]
+        every = np.arange(len(rows))
+        return rows, weights, every, every
+    distinct, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    return distinct, np.bincount(place, weights, minlength=len(distinct)), first, place
 
 
 def _principal(
     kernel: Kernel, phi: np.ndarray, weights: np.ndarray, count: int, m: int, seed: int
 ) -> Iterator[Start]:
     """Signs of the leading components for two clusters, k-means on them for several."""
-    values, vectors = np.linalg.eigh((phi.T * weights) @ phi)
+    values, vectors = _components(phi * np.sqrt(weights)[:, None])
     lead = [j for j in range(len(values) - 1, -1, -1) if values[j] > 1e-9 * values[-1]]
     if m == 2:
         for i, j in enumerate(lead[:count]):
@@ -188,11 +244,20 @@ def _principal(
         )
 
 
+def _components(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, ascending, and eigenvectors of rows^T rows; of wide rows without that matrix."""
+    if rows.shape[1] <= len(rows):
+        return np.linalg.eigh(rows.T @ rows)
+    values, sides = np.linalg.eigh(rows @ rows.T)
+    vectors = rows.T @ sides
+    return values, vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)
+
+
 def _balanced(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
     return rng.permutation(np.arange(n) % m)
 
 
-def _in_order(labels: np.ndarray) -> np.ndarray:
+def in_order(labels: np.ndarray) -> np.ndarray:
     """The same labeling with clusters numbered by first appearance."""
     values, first = np.unique(labels, return_index=True)
     rank = np.empty(len(values), np.int32)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.prepare import FeatureSettings
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import FeatureSettings, sample_size
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
-from dmkc.data import Rows, as_rows, check_weights, with_weights
+from dmkc.data import Rows, Weighted, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
@@ -27,6 +28,9 @@ class Subset:
     weights: np.ndarray | None
     positions: np.ndarray
     """Their global row numbers."""
+    around: Any
+    """More rows (with weights, where rows have any), for scaling and starts; None when the subset
+    is large."""
 
     def restricted(self, init: Any) -> Any:
         """Starts with given labelings cut down to these rows."""
@@ -35,21 +39,38 @@ class Subset:
         items = list(init) if isinstance(init, (list, tuple)) else [init]
         if all(np.isscalar(i) and not isinstance(i, str) for i in items):
             items = [np.asarray(items)]
-        return [i if isinstance(i, str) else np.asarray(i)[self.positions] for i in items]
+        whole = (str, KernelModel)
+        return [i if isinstance(i, whole) else np.asarray(i)[self.positions] for i in items]
 
 
 def take_subset(
-    rows: Rows, engine: Engine, train_rows: Any, seed: int, sample_weight: Any
+    rows: Rows, engine: Engine, train_rows: Any, settings: FeatureSettings, sample_weight: Any
 ) -> Subset:
-    """A uniform subset by global row number, the same whatever the chunks are."""
-    size = subset_size(train_rows, rows.n_rows)
-    positions = sample_positions(rows.n_rows, size, seed + 1)
-    grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
+    """A uniform subset by global row number, the same whatever the chunks are.
+
+    The same pass brings the sample on which starts are found, unless the subset is larger: k-means
+    of a few hundred rows often ends in other clusters than k-means of all rows.
+    """
+    n = rows.n_rows
+    positions = sample_positions(n, subset_size(train_rows, n), settings.seed + 1)
+    if rows.tied is not None:  # what is known of single rows must not be lost
+        positions = np.union1d(positions, rows.tied)
+    sample = sample_positions(n, sample_size(settings, rows.n_columns), settings.seed)
+    wanted = np.union1d(positions, sample) if len(sample) > len(positions) else positions
+    grid = Grid.plan(n, scan_width(rows), engine.block_bytes, engine.threads)
     blocks = list(rows.blocks(grid.block_rows))
     if sample_weight is not None:
-        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
-    values, weights = engine.scan(TakeScan(positions), blocks, grid)
-    return Subset(as_rows(values), None if sample_weight is None else weights, positions)
+        blocks = with_weights(blocks, check_weights(sample_weight, n))
+    values, weights = engine.scan(TakeScan(wanted), blocks, grid)
+    at = np.searchsorted(wanted, positions)
+    around = None
+    if wanted is not positions:
+        around = values if sample_weight is None else Weighted(values, weights)
+    chosen = None if sample_weight is None else weights[at]
+    taken = as_rows(values[at])
+    if rows.tied is not None:
+        taken = replace(taken, tied=np.searchsorted(positions, rows.tied))
+    return Subset(taken, chosen, positions, around)
 
 
 def subset_size(train_rows: Any, n_rows: int) -> int:

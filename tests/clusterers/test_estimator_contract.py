@@ -18,7 +18,7 @@ from dmkc import MultipleKernelClustering
 from dmkc.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial
 
 
-@parametrize_with_checks([MultipleKernelClustering()])
+@parametrize_with_checks([MultipleKernelClustering(), MultipleKernelClustering(3)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -41,6 +41,13 @@ def test_parameters_can_be_read_set_and_cloned():
     assert model.set_params(C=4.0) is model and model.C == 4.0
     with pytest.raises(ValueError, match="Invalid parameter"):
         model.set_params(bandwidth=1.0)
+
+
+def test_clones_share_the_client(thread_client):
+    model = MultipleKernelClustering(3, kernels="gaussian", client=thread_client)
+    copy = clone(model)
+    assert copy.client is thread_client and model.client is thread_client
+    assert (copy.n_clusters, copy.kernels) == (3, "gaussian")
 
 
 def test_fit_does_not_change_parameters_and_returns_itself():

@@ -11,7 +11,10 @@ import pytest
 from distributed import get_worker
 
 from dmkc import MultipleKernelClustering
+from dmkc.data.blocks import HeldArray, Read
 from dmkc.scan.cluster import ClusterEngine
+from dmkc.scan.grid import Grid
+from dmkc.scan.survey import TakeScan
 
 
 def rows(n=30_000):
@@ -110,3 +113,17 @@ def test_a_worker_that_joins_during_a_fit_is_welcome(own_process_client, monkeyp
     monkeypatch.setattr(ClusterEngine, "scan", joined)
     assert_identical(fit_on(own_process_client, rows()), expected)
     assert len(calls) > 3
+
+
+def test_what_is_collected_is_in_row_order_wherever_blocks_are(process_client):
+    engine, grid = ClusterEngine(process_client), Grid(10, 1, 0)
+    X = np.arange(20.0).reshape(10, 2)
+    blocks = engine.bring([Read(HeldArray(X, 0, X.dtype), i, i + 1) for i in range(10)])
+    homes = sorted({block.home for block in blocks})
+    for i, block in enumerate(blocks):  # as after workers have left and joined
+        block.home = homes[i % 2]
+    np.testing.assert_array_equal(np.concatenate(engine.collect(np.copy, blocks, "rows")), X)
+    held = engine.hold(np.copy, blocks, "copies")
+    assert [block.start for block in held] == list(range(10))
+    values, _ = engine.scan(TakeScan(np.arange(10)), held, grid)
+    np.testing.assert_array_equal(values, X)

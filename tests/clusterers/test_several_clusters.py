@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers import cccp
+from dmkc.clusterers import cccp, margin
+from dmkc.clusterers.geometry import Several
 from dmkc.kernels import Gaussian, Linear
 
 
@@ -176,3 +177,19 @@ def test_more_clusters_than_distinct_rows_ends_with_a_warning_or_a_sentence():
         else:
             assert said and len(np.unique(model.labels_)) <= 2
             assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_clusters_by_one_score_or_by_two_agree_on_separable_rows(monkeypatch, seed):
+    X, y = make_blobs([90, 60], centers=[[0, 0], [6, 1]], cluster_std=0.6, random_state=seed)
+    one = make(2).fit(X)
+    monkeypatch.setattr(margin, "geometry_of", lambda features, m, mean: Several(features, m))
+    two = make(2).fit(X)
+    assert len(one.model_.biases) == 1 and len(two.model_.biases) == 2
+    assert adjusted_rand_score(y, one.labels_) == 1.0
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    gap = two.decision_function(X)
+    side = np.where(one.labels_ == 1, 1.0, -1.0)
+    assert np.all((gap[:, 1] - gap[:, 0]) * side > 0) and np.all(
+        one.decision_function(X) * side > 0
+    )

@@ -115,6 +115,23 @@ def test_a_given_labeling_is_cut_down_to_the_subset():
     assert accuracy(y, model.labels_) > 0.98
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_starts_and_scaling_do_not_depend_on_the_luck_of_a_small_subset(weighted):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2, 3], [1200, 800, 600, 400]))
+    X = rng.normal(size=(len(y), 6)) + 6.0 * np.eye(6)[y]
+    weights = np.ones(len(y)) if weighted else None
+    model = MultipleKernelClustering(4, random_state=0, train_rows=100)
+    model.fit(X, sample_weight=weights)
+    assert accuracy(y, model.labels_) > 0.99
+    np.testing.assert_allclose(model.model_.features.columns.scaling.shift, X.mean(axis=0))
+    np.testing.assert_allclose(1 / model.model_.features.columns.scaling.factor, X.std(axis=0))
+    missing = np.setdiff1d(np.arange(len(y)), sample_positions(len(y), 100, 1))[:3]
+    X[missing, 2] = np.nan  # rows that are not trained on
+    with pytest.raises(ValueError, match="3 NaN"):
+        model.fit(X, sample_weight=weights)
+
+
 @pytest.mark.parametrize("train_rows", [0, -3, 1.5, "half", True])
 def test_train_rows_that_make_no_sense(train_rows):
     with pytest.raises(ValueError, match="train_rows must be"):

@@ -1,0 +1,167 @@
+"""What the margin clusterers share: their settings, the fit, and what is kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
+from dmkc.clusterers.cccp import MarginSettings
+from dmkc.clusterers.margin import Learned, carry_on, learn
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.starts import check_init
+from dmkc.data import Rows
+from dmkc.kernels import FeatureMap
+from dmkc.progress import Progress
+from dmkc.selection.number import FitOnSample, Labeler, choose_number, cluster_range, cut_range
+
+ROUGH_TOL, ROUGH_GAP, ROUGH_ITER = 5e-3, 1e-2, 10
+"""When fits end while the number of clusters is being chosen."""
+ADVICE = {"max_iter was reached": "increase max_iter or tol."}
+THRESHOLDS = ("unit", "adaptive")
+DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
+DEFAULT_ADAPTIVE_C = 2.0
+
+
+class MarginClusterer(KernelClusterer):
+    """Base of clusterers that look for the widest margin."""
+
+    C: float | None
+    balance: Any
+    norm: float
+    threshold: str
+    init: Any
+    n_init: int
+    refine: str
+    max_iter: int
+    solver: str
+
+    def _own_settings(self, n_rows: int | None) -> MarginSettings:
+        low, high = cluster_range(self.n_clusters)
+        integer("n_init", self.n_init, 1)
+        one_of("refine", self.refine, ("best", "all"))
+        if high > 1:
+            check_init(self.init, high if low == high else None, n_rows)
+        return self._settings(high)
+
+    def _fewest(self) -> int:
+        return cluster_range(self.n_clusters)[0]
+
+    def _settings(self, m: int) -> MarginSettings:
+        tol = number("tol", self.tol, 0, True)
+        adaptive = one_of("threshold", self.threshold, THRESHOLDS) == "adaptive"
+        C = self._price(adaptive)
+        return MarginSettings(
+            C=C,
+            balance=self._balance(m, C if adaptive else None),
+            norm=number("norm", self.norm, 1, False, finite=False),
+            tol=tol,
+            gap=tol if m <= 2 else 10 * tol,
+            max_iter=integer("max_iter", self.max_iter, 1),
+            solver=one_of("solver", self.solver, ("clarabel", "cvxpy")),
+            adaptive=adaptive,
+        )
+
+    def _price(self, adaptive: bool) -> float:
+        """C, NaN where it is to be calibrated."""
+        if not adaptive:
+            return np.nan if self.C is None else number("C", self.C, 0, True)
+        C = DEFAULT_ADAPTIVE_C if self.C is None else number("C", self.C, 0, True)
+        if C <= 1:
+            raise ValueError(
+                f"C must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
+                f"the margin), but is {self.C!r}."
+            )
+        return C
+
+    def _balance(self, m: int, adaptive_C: float | None) -> float | None:
+        if isinstance(self.balance, str):
+            one_of("balance", self.balance, ("default",))
+            return DEFAULT_BALANCE[self.threshold] if m <= 2 else None
+        if self.balance is not None and m > 2:
+            raise ValueError(
+                "balance bounds the mean score of two clusters; for more clusters rows are "
+                "weighted by cluster instead: leave balance out."
+            )
+        limit = None if self.balance is None else number("balance", self.balance, 0, False)
+        if adaptive_C is not None and m <= 2 and (limit is None or limit >= 1 - 1 / adaptive_C):
+            raise ValueError(
+                f"With an adaptive threshold balance must be a number below 1 - 1 / C = "
+                f"{1 - 1 / adaptive_C:.3g}, not {self.balance!r}: one large cluster would have no "
+                "largest margin."
+            )
+        return limit
+
+    def _learn(self, prepared: Prepared, job: Job) -> Learned | None:
+        low, high = cut_range(self.n_clusters, prepared.rows.n_rows)
+        if high == 1:
+            return None
+        m, settings, scores, seed = high, job.own, None, job.features.seed
+        if low < high:
+            job.progress.say(f"choosing a number of clusters between {low} and {high}")
+            choice = choose_number(prepared, self._labeler(seed), low, high, seed)
+            m, settings, scores = (
+                choice.n_clusters,
+                self._settings(choice.n_clusters),
+                choice.scores,
+            )
+        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        learned = learn(prepared, settings, m, init, self.n_init, self.refine, seed, job.progress)
+        return replace(learned, selection=scores)
+
+    def _labeler(self, seed: int) -> FitOnSample:
+        """How rows of a sample are labelled while the number of clusters is being chosen."""
+
+        def fit(sample: Prepared, m: int) -> Labeler:
+            own = self._settings(m)
+            rough = replace(
+                own,
+                tol=max(own.tol, ROUGH_TOL),
+                gap=max(own.gap, ROUGH_GAP),
+                max_iter=min(own.max_iter, ROUGH_ITER),
+            )
+            silent = Progress(0, rough.tol)
+            found = learn(sample, rough, m, self.init, self.n_init, "best", seed, silent)
+            return found.kernel_model(sample.features).label_pipeline().answer
+
+        return fit
+
+    def _go_on(self, learned: Learned, features: FeatureMap, rows: RowSet, job: Job) -> Learned:
+        mean = features.slope(rows.column_mean(), 1.0)
+        short = replace(learned.settings, max_iter=self.polish)
+        fits, names = [learned.fit], [learned.start]
+        (fit,) = carry_on(features, mean, rows, short, fits, names, job.progress)
+        converged = fit.converged or learned.fit.converged
+        return replace(learned, fit=replace(fit, converged=converged))
+
+    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
+        self.kernels_ = list(features.kernels)
+        features = features.unweighted()
+        if learned is None:
+            self._one_cluster(features)
+            return
+        fit, found = learned.fit, learned.fit.model
+        advice = ADVICE.get(fit.reason, "try another start, another C or fewer clusters.")
+        warn_of_end(self, fit.converged, fit.reason, advice, found.shares)
+        self.model_ = learned.kernel_model(features).reordered(found.shares, rows)
+        self.kernel_weights_ = found.kernel_weights
+        self.objective_ = found.objective
+        self.threshold_ = found.threshold
+        self.C_ = learned.settings.C
+        self.start_ = learned.start
+        self.selection_ = learned.selection
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
+
+    def _one_cluster(self, features: FeatureMap) -> None:
+        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+        self.kernel_weights_ = self.model_.kernel_weights
+        self.objective_, self.threshold_, self.C_, self.start_ = 0.0, 1.0, 0.0, "none"
+        self.n_iter_, self.converged_, self.selection_ = 1, True, None
+
+    def _summary(self) -> str:
+        return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"

@@ -1,0 +1,189 @@
+"""The journal of a run: one file to which every scan's small statistic is appended.
+
+A record is its length, its bytes and a digest over these and the digest before, so that the records
+form a chain.  Whatever instant a process is killed at, the file holds whole records and at most one
+torn one at its end, which is recognised and cut off when the file is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import logging
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from dmkc.resume.records import DamagedRecord, from_bytes
+
+log = logging.getLogger("dmkc")
+
+NAME = "journal.dmkc"
+MAGIC = b"dmkc journal 1\n"
+DIGEST_BYTES = 16
+LOCK_SECONDS = 1.0
+"""How long a lock is waited for: asking whether a run is in use takes it for an instant."""
+_LENGTH = struct.Struct("<Q")
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the text is a sentence."""
+
+
+class Journal:
+    """Records that are read in order, and appended to once all are read."""
+
+    def __init__(self, folder: Path, every: float) -> None:
+        self.folder, self.every = folder, every
+        self.path = folder / NAME
+        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._lock()
+            self._places, self._chain = self._survey()
+        except BaseException:
+            os.close(self._handle)
+            raise
+        self._next = 0
+        self._synced = time.monotonic()
+        self._broken = False
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether there are records that have not been read."""
+        return self._next < len(self._places)
+
+    def read(self) -> Any:
+        """The next record."""
+        start, length, _ = self._places[self._next]
+        value = from_bytes(os.pread(self._handle, length, start))
+        self._next += 1
+        return value
+
+    def forget_rest(self) -> None:
+        """Cut off the record that was read last and all after it."""
+        self._next -= 1
+        start = self._places[self._next][0] - _LENGTH.size
+        os.ftruncate(self._handle, start)
+        self._places = self._places[: self._next]
+        self._chain = self._places[-1][2] if self._places else b""
+
+    def append(self, body: bytes) -> None:
+        """Write a record (of `to_bytes`); it is on the disk after `every` seconds at the latest.
+
+        A disk that is full ends the checkpoints and not the fit.
+        """
+        if self._broken:
+            return
+        chain = _digest(self._chain, body)
+        end = os.lseek(self._handle, 0, os.SEEK_END)
+        try:
+            _write_all(self._handle, _LENGTH.pack(len(body)) + body + chain)
+            if time.monotonic() - self._synced >= self.every:
+                os.fsync(self._handle)
+                self._synced = time.monotonic()
+        except OSError as problem:
+            self._broken = True
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, end)
+            log.warning("No more checkpoints: %s cannot be written (%s).", self.path, problem)
+            return
+        self._chain = chain
+        self._places.append((end + _LENGTH.size, len(body), chain))
+        self._next = len(self._places)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.fsync(self._handle)
+        os.close(self._handle)
+
+    def _lock(self) -> None:
+        """One process at a time; the lock goes with the process, however that ends."""
+        end = time.monotonic() + LOCK_SECONDS
+        while not _locked(self._handle, exclusive=True):
+            if time.monotonic() > end:
+                raise CheckpointError(
+                    f"Another process is working on the run in {self.folder}; wait for it to end."
+                )
+            time.sleep(0.05)
+
+    def _survey(self) -> tuple[list[tuple[int, int, bytes]], bytes]:
+        """Where the whole records are; a torn end is cut off."""
+        size = os.fstat(self._handle).st_size
+        head = os.pread(self._handle, len(MAGIC), 0)
+        if head != MAGIC:
+            if head and not MAGIC.startswith(head):
+                raise CheckpointError(f"{self.path} is not a journal of this version of dmkc.")
+            os.ftruncate(self._handle, 0)
+            _write_all(self._handle, MAGIC)
+            return [], b""
+        places: list[tuple[int, int, bytes]] = []
+        at, chain = len(MAGIC), b""
+        while at < size:
+            (length,) = _LENGTH.unpack(_padded(os.pread(self._handle, _LENGTH.size, at)))
+            start = at + _LENGTH.size
+            stop = start + length
+            if stop + DIGEST_BYTES > size:
+                break
+            body = os.pread(self._handle, length, start)
+            found = os.pread(self._handle, DIGEST_BYTES, stop)
+            if found != _digest(chain, body):
+                break
+            try:
+                from_bytes(body)
+            except DamagedRecord:
+                break
+            chain, at = found, stop + DIGEST_BYTES
+            places.append((start, length, chain))
+        if at < size:
+            log.info("The last %d bytes of %s are no whole record.", size - at, self.path)
+            os.ftruncate(self._handle, at)
+        return places, chain
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process works on the run in a folder, here or on a machine that shares it."""
+    try:
+        handle = os.open(folder / NAME, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _locked(handle, exclusive=False)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int, exclusive: bool) -> bool:
+    """Lock a file until it is closed, if nobody else has it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        return True
+    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except OSError as problem:
+        if problem.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        log.warning("Files cannot be locked here (%s); run one process a folder.", problem)
+    return True
+
+
+def _padded(head: bytes) -> bytes:
+    """Eight bytes; a torn length reads as one that no file has."""
+    return head if len(head) == _LENGTH.size else b"\xff" * _LENGTH.size
+
+
+def _digest(chain: bytes, body: bytes) -> bytes:
+    return hashlib.blake2b(chain + body, digest_size=DIGEST_BYTES).digest()
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
