@@ -1,0 +1,352 @@
+"""Margin-distribution clustering, with must-links and cannot-links or without (ODMSSC, ODMC)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers import labelling
+from dmkc.clusterers.base import (
+    MAX_ITER_REACHED,
+    MORE_ITER,
+    Job,
+    KernelClusterer,
+    integer,
+    number,
+    one_of,
+    warn_of_end,
+)
+from dmkc.clusterers.distribution import DistributionSettings
+from dmkc.clusterers.labelling import Known
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.odm_learn import LearnedDistribution, Learner
+from dmkc.clusterers.odm_starts import check_starts
+from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.tying import Rules, tied_weights
+from dmkc.constraints.linked import read_constraints, warn_of_few
+from dmkc.data import Rows, check_weights
+from dmkc.kernels import FeatureMap
+
+
+@dataclass(frozen=True)
+class OwnSettings:
+    """Checked parameters, and the constraints once they have been read."""
+
+    settings: DistributionSettings
+    init: list[Any]
+    rules: Rules | None = None
+
+
+class MarginDistributionClustering(KernelClusterer):
+    """Clusters with evenly wide margins that keep must-links and cannot-links.
+
+    Finds clusters and a separating plane in kernel feature space such that the margins of all rows
+    are near 1, neither too short nor too long [1]_.  Pairs of rows that are known to belong
+    together, or not to, are kept in `labels_`, always; with two clusters the labels of the
+    constrained rows are exactly the best ones for the plane.  Works on rows in memory, in Dask
+    collections and in Zarr stores.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    must_link : links, path or None, default=None
+        Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV, .npy or
+        Zarr file.  Rows are named by their numbers, or by their labels where X has an index.
+    cannot_link : links, path or None, default=None
+        Pairs of rows that are in different clusters.
+    hard : bool, default=True
+        Whether every constraint is kept.  If not, a violated pair costs something, and pairs may
+        have a third column of weights.
+    penalty : float, default=1.0
+        What a violated pair of weight 1 costs when constraints are not hard: as much as this many
+        constrained rows with a loss of 1 each.
+    constraint_share : float, default=0.95
+        The constrained rows together count for at least this share of all losses.
+    kernels : kernel, name, function, or list of these, default="gaussian"
+        The bank.  Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a
+        parameter as in "gaussian:0.5".
+    scale : {"standard", "minmax", None}, default="standard"
+        What columns are divided by: their standard deviation, their range, or nothing.  They are
+        always shifted to mean zero.
+    C : float, default=100.0
+        Weight of the losses.
+    theta : float, default=0.3
+        Margins within theta of 1 cost nothing.
+    nu : float, default=0.5
+        What a margin beyond 1 + theta costs compared with one short of 1 - theta, at most 1.
+    balance : float, None or "default", default="default"
+        Bound on how far the mean scores of clusters may be from those of clusters of equal size,
+        which prevents a one-cluster solution.  By default 0.3 without constraints and none with
+        constraints.
+    norm : float, default=2.0
+        q >= 1 of the constraint |kernel weights|_q <= 1; 1 gives sparse weights.
+    rank : int, default=100
+        Number of landmarks of the Nyström maps, shared by all kernels.
+    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
+        Where the maps are anchored: sampled rows, centroids, or these rows.
+    init : str, labeling, or list of these, default="auto"
+        Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
+        "pca", "random", labels for all rows, and for two clusters "links" (directions along which
+        the constrained components are far apart) and "relaxation" (labelings of the convex
+        relaxation, which is slow beyond some thousands of sampled rows).  "auto" is the first two
+        and, where there are constraints, "links".  All are tried on a sample, to which the
+        constrained rows are added; the one with the lowest objective is kept.
+    n_init : int, default=4
+        How many "random" starts, and how many components per kernel for "pca".
+    sample_rows : int, default=8192
+        Size of the uniform sample on which widths, landmarks and starts are found.
+    train_rows : int, float or None, default=None
+        Train on a uniform subset of this many rows (or this share, below 1) and the constrained
+        rows, in memory, and label all rows in one pass; None trains on all rows.
+    polish : int, default=0
+        Relabelings of all rows, at most, after training on a subset.
+    tol : float, default=1e-3
+        Relative fall of the objective at which to stop.
+    max_iter : int, default=50
+        Largest number of relabelings, of the sample and again of all rows.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of features; "auto" takes float64 while they fit in 64 MB.
+    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
+        Keep kernel columns in memory, make them anew on every scan, or write them once to a
+        temporary Zarr store; "auto" decides by size, memory and cost.
+    store_path : str or None, default=None
+        Existing folder for that store, which all workers can reach.
+    random_state : int, RandomState or None, default=None
+        Seed of sample, landmarks and starts.
+    verbose : int, default=0
+        1 shows a live line, 2 a line per scan.
+    client : distributed.Client or None, default=None
+        Cluster to run on; None takes the current client, or threads if there is none.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X, which keep the constraints; `predict` gives the
+        model's own opinion, which may differ on constrained rows.  Clusters are numbered by
+        decreasing size (in the subset, with train_rows).
+    constrained_rows_ : ndarray, numbers of the rows that constraints name.
+    constrained_labels_ : ndarray, their labels.
+    n_violated_ : int, pairs that `labels_` violates (0 unless hard=False).
+    kernel_weights_ : ndarray, one weight per kernel.
+    kernels_ : the kernels with the widths that were used.
+    C_ : the C that was used.
+    balance_ : the bound on the mean scores that was used, or None.
+    objective_ : float, ``1/2 sum_k |v_k|^2 / weight_k + 1/2 |b|^2 + C/2 mean loss``, where the mean
+        is weighted by `constraint_share` and includes the penalties.
+    mixture_weights_ : ndarray, weights of the labelings that the relaxation mixes; empty unless
+        init has "relaxation".
+    start_ : str, the start that was kept.
+    n_iter_ : int, relabelings of all rows (of the subset, with train_rows).
+    converged_ : bool, whether labels settled before max_iter.
+    n_scans_ : int, passes over all rows, not counting the one that makes the columns.
+    history_ : list of dict, one per scan.
+    model_ : KernelModel, all that `predict` needs.
+
+    References
+    ----------
+    .. [1] T. Zhang, M. Li, H. Jin. Optimal margin distribution machine for semi-supervised
+       clustering (in Chinese). Scientia Sinica Informationis 52, 2022.
+
+    Examples
+    --------
+    >>> from dmkc import MarginDistributionClustering
+    >>> from dmkc.constraints import random_pairs
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(1000, seed=0)
+    >>> must, cannot = random_pairs(y, 60, random_state=0)
+    >>> model = MarginDistributionClustering(must_link=must, cannot_link=cannot, random_state=0)
+    >>> model.fit(X).n_violated_
+    0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        hard: bool = True,
+        penalty: float = 1.0,
+        constraint_share: float = 0.95,
+        kernels: Any = "gaussian",
+        scale: str | None = "standard",
+        C: float = 100.0,
+        theta: float = 0.3,
+        nu: float = 0.5,
+        balance: Any = "default",
+        norm: float = 2.0,
+        rank: int = 100,
+        landmarks: Any = "uniform",
+        init: Any = "auto",
+        n_init: int = 4,
+        sample_rows: int = 8192,
+        train_rows: Any = None,
+        polish: int = 0,
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        dtype: str = "auto",
+        feature_mode: str = "auto",
+        store_path: str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.must_link = must_link
+        self.cannot_link = cannot_link
+        self.hard = hard
+        self.penalty = penalty
+        self.constraint_share = constraint_share
+        self.kernels = kernels
+        self.scale = scale
+        self.C = C
+        self.theta = theta
+        self.nu = nu
+        self.balance = balance
+        self.norm = norm
+        self.rank = rank
+        self.landmarks = landmarks
+        self.init = init
+        self.n_init = n_init
+        self.sample_rows = sample_rows
+        self.train_rows = train_rows
+        self.polish = polish
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.feature_mode = feature_mode
+        self.store_path = store_path
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    def _own_settings(self, n_rows: int | None) -> OwnSettings:
+        one_of("hard", self.hard, (True, False))
+        if self.hard and self.penalty != 1.0:
+            raise ValueError("penalty is what violated pairs cost, and goes with hard=False.")
+        constrained = self.must_link is not None or self.cannot_link is not None
+        if not constrained and (not self.hard or self.constraint_share != 0.95):
+            raise ValueError("hard and constraint_share go with must_link or cannot_link.")
+        return self._checked(constrained, n_rows)
+
+    def _checked(self, constrained: bool, n_rows: int | None) -> OwnSettings:
+        m = integer("n_clusters", self.n_clusters, 1)
+        integer("n_init", self.n_init, 1)
+        settings = DistributionSettings(
+            C=number("C", self.C, 0, True),
+            theta=_share("theta", self.theta),
+            nu=_share("nu", self.nu),
+            norm=number("norm", self.norm, 1, False, finite=False),
+            balance=self._balance(constrained),
+            share=_share("constraint_share", self.constraint_share),
+            penalty=None if self.hard else number("penalty", self.penalty, 0, False),
+            tol=number("tol", self.tol, 0, True),
+            max_iter=integer("max_iter", self.max_iter, 1),
+        )
+        init = check_starts(self.init, m, constrained, n_rows) if m > 1 else []
+        return OwnSettings(settings, init)
+
+    def _balance(self, constrained: bool) -> float | None:
+        if isinstance(self.balance, str):
+            one_of("balance", self.balance, ("default",))
+            return None if constrained else 0.3
+        return None if self.balance is None else number("balance", self.balance, 0, False)
+
+    def _begin(self, job: Job) -> Job:
+        """Constraints are read and checked before anything is scanned."""
+        container, m = job.rows.container, self.n_clusters
+        found = read_constraints(self.must_link, self.cannot_link, container, self.hard)
+        if found is None:
+            return replace(job, own=self._checked(False, job.rows.n_rows))
+        if m == 1 and len(found.cannot) and self.hard:
+            raise ValueError("cannot_link needs at least two clusters, but n_clusters is 1.")
+        if m == 1:
+            return job
+        rules = Rules.of(found, container, m, self.hard)
+        warn_of_few(found)
+        return replace(
+            job, rows=replace(job.rows, tied=found.rows), own=replace(job.own, rules=rules)
+        )
+
+    def _learner(self, job: Job, own: OwnSettings) -> Learner:
+        m, seed = self.n_clusters, job.features.seed
+        return Learner(own.settings, m, own.rules, own.init, self.n_init, seed, job.progress)
+
+    def _learn(self, prepared: Prepared, job: Job) -> LearnedDistribution | None:
+        own: OwnSettings = job.own
+        if self.n_clusters == 1:
+            return None
+        if job.subset is not None:
+            own = replace(own, init=job.subset.restricted(own.init))
+        return self._learner(job, own).learn(prepared, job.sample_weight)
+
+    def _go_on(
+        self, learned: LearnedDistribution, features: FeatureMap, rows: RowSet, job: Job
+    ) -> LearnedDistribution:
+        settings = replace(job.own.settings, max_iter=self.polish)
+        learner = self._learner(job, replace(job.own, settings=settings))
+        weights = tied_weights(job.own.rules, job.sample_weight)
+        total = float(rows.n_rows)
+        if job.sample_weight is not None:
+            total = float(check_weights(job.sample_weight, rows.n_rows).sum())
+        more = learner.go_on(learned, features, rows, weights, total)
+        converged = more.fit.converged or learned.fit.converged
+        return replace(more, fit=replace(more.fit, converged=converged))
+
+    def _keep(self, learned: LearnedDistribution | None, features: FeatureMap, rows: Rows) -> None:
+        self.kernels_ = list(features.kernels)
+        features = features.unweighted()
+        self.constrained_rows_ = np.empty(0, np.int64) if rows.tied is None else rows.tied
+        self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
+        self.n_violated_, self.mixture_weights_ = 0, np.empty(0)
+        if learned is None:
+            self._one_cluster(features)
+            return
+        fit, found = learned.fit, learned.fit.model
+        warn_of_end(self, fit.converged, MAX_ITER_REACHED, MORE_ITER, found.shares)
+        model = learned.kernel_model(features)
+        known = None if rows.tied is None else Known(rows.tied, found.tied)
+        order = model.order(found.shares, rows, known)
+        self.model_ = model.in_order(order)
+        self.constrained_labels_ = np.argsort(order)[found.tied].astype(np.int32)
+        self.n_violated_ = learned.n_violated
+        if learned.mixture is not None:
+            self.mixture_weights_ = learned.mixture.weights
+        self.kernel_weights_ = found.kernel_weights
+        self.objective_ = found.objective
+        self.C_, self.balance_ = learned.settings.C, learned.settings.balance
+        self.start_ = learned.start
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
+
+    def _one_cluster(self, features: FeatureMap) -> None:
+        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+        self.kernel_weights_ = self.model_.kernel_weights
+        self.objective_, self.start_ = 0.0, "none"
+        self.C_, self.balance_ = 0.0, None
+        self.n_iter_, self.converged_ = 1, True
+
+    def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
+        """The model's labels, with those of the constrained rows put in."""
+        if rows.tied is None:
+            return super()._labels(rows, everywhere)
+        pipeline, fixed = self.model_.label_pipeline(), self.constrained_labels_
+        if rows.container.lazy or everywhere is None:
+            known = Known(rows.tied, fixed)
+            return labelling.apply(rows, pipeline, np.dtype(np.int32), None, known=known)
+        labels = everywhere.collect(pipeline.answer, "labels")
+        labels[rows.tied] = fixed
+        return rows.container.wrap(labels)
+
+    def _summary(self) -> str:
+        return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
+
+
+def _share(name: str, value: Any) -> float:
+    found = number(name, value, 0, False)
+    if found > 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}.")
+    return found

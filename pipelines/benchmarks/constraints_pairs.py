@@ -1,0 +1,64 @@
+"""Clusters against the number of pairs, 25 to 400.
+
+    DMKC_DATA_DIR=folder python pipelines/benchmarks/constraints_pairs.py [--draws 5] [--sets ...]
+
+Figure 1 of Zhang, Li and Jin (2022), beyond its 100 pairs, with the adjusted Rand index of rows in
+no pair beside the Rand index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+
+from common import table, write
+from constraints_data import SETS, in_unit_range, scores
+from constraints_table import own_draw
+from dmkc.constraints import random_pairs
+
+COUNTS = (25, 50, 100, 200, 400)
+CHOSEN = ("semeion 4-9", "ionosphere", "breast", "letter A-B", "pageBlocks", "JapaneseVowels")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--sets", nargs="+", default=list(CHOSEN), choices=list(SETS))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    data: dict[str, dict[str, list]] = {}
+    for name in options.sets:
+        X, y = SETS[name]()
+        X = in_unit_range(X)
+        found: dict[str, list] = {}
+        for count in COUNTS:
+            for draw in range(options.draws):
+                pairs = random_pairs(y, count, random_state=draw)
+                labels, _ = own_draw(X, *pairs, draw, {})
+                found.setdefault(str(count), []).append(scores(y, labels, *pairs))
+        data[name] = found
+        print(name, flush=True)
+    parts = []
+    for index in ("RI", "ARI free"):
+        rows = [
+            (name, *(f"{np.mean([d[index] for d in found[str(c)]]):.3f}" for c in COUNTS))
+            for name, found in data.items()
+        ]
+        parts.append(f"**{index}**\n\n" + table(("data", *(f"{c} pairs" for c in COUNTS)), rows))
+    parts.append(
+        f"Mean of {options.draws} draws, features in [0, 1], defaults. **ARI free**: on rows in no "
+        "pair."
+    )
+    command = "DMKC_DATA_DIR=... python pipelines/benchmarks/constraints_pairs.py"
+    command += f" --draws {options.draws}"
+    if options.sets != list(CHOSEN):
+        command += " --sets " + " ".join(f'"{s}"' for s in options.sets)
+    write("constraints-pairs", "Clusters against the number of pairs", command, parts, data)
+
+
+if __name__ == "__main__":
+    main()
