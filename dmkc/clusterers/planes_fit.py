@@ -1,0 +1,136 @@
+"""Clustering by nonparallel planes: a convex fit and a relabeling in turn.
+
+Fang and Liu (2020), section 3, steps (a)-(e), for any number of clusters.  A fit is a generator
+that yields what it wants of a scan, as `cccp.margin_fit` does, so that several starts share every
+scan.  A labeling is the nearest plane of a model and is never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.cccp import Step
+from dmkc.clusterers.planes_solvers import Asker, solve_convex, teller
+from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Reweighted
+
+LOOSE_GAP = 1e-2
+"""Gap that is good enough while labels still move a lot."""
+TRIVIAL_GAP = 1e-4
+
+Fit = Generator[PlaneRequest, list[PlaneSums], "PlaneFit"]
+
+
+@dataclass(frozen=True)
+class PlaneFit:
+    """Planes and what a scan knows of their own labeling."""
+
+    model: Planes
+    objective: float
+    """Value of the convex problem of the last labeling."""
+    explained: float
+    """Share of the value without any plane that the planes save."""
+    shares: np.ndarray
+    """Shares of the clusters under the planes' own labeling."""
+    gap: float
+    n_iter: int
+    converged: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Course:
+    """When a fit stops, and how its convex problems are solved."""
+
+    tol: float
+    max_iter: int
+    smallest: float
+    """Share of the rows below which a cluster must not fall."""
+    solver: str
+
+
+def plane_fit(
+    problem: PlaneProblem,
+    label: Planes | int,
+    view: Callable[[np.ndarray], np.ndarray] | None,
+    course: Course,
+    tell: Callable[[Step], None],
+    start: Planes | None = None,
+) -> Fit:
+    """Cluster from a labeling; `start` are planes to begin the first convex fit from."""
+    seen: dict[int, PlaneFit] = {}
+    best: PlaneFit | None = None
+    model, moved, mark = start, 1.0, None
+    sides = start if isinstance(label, Planes) else None
+    for round_ in range(1, course.max_iter + 1):
+        wanted = max(course.tol, min(LOOSE_GAP, 0.1 * moved))
+        asker = Asker(problem, label, sides, view)
+        solved = yield from solve_convex(asker, course.solver, model, wanted, teller(tell, round_))
+        model, sums = solved.model, solved.sums
+        shares, moved = sums.counts / sums.total, sums.changed / sums.total
+        saved = 1.0 - solved.value / trivial_value(problem, sums.members[:, -1])
+        found = PlaneFit(
+            model, solved.value, saved, shares, solved.gap, round_, False, "max_iter was reached"
+        )
+        before, mark = mark, int(sums.mark[0])
+        if shares.min() < course.smallest:
+            reason = "a cluster would have become too small"
+            return replace(best or found, n_iter=round_, reason=reason)
+        tight = solved.gap <= course.tol
+        if tight and (mark == before or moved <= (course.tol if problem.together else 0.0)):
+            return replace(found, converged=True, reason="labels settled")
+        if tight and mark in seen and mark != before:
+            cycle = [f for f in seen.values() if f.n_iter >= seen[mark].n_iter]
+            kept = max([*cycle, found], key=lambda f: f.explained)
+            return replace(kept, n_iter=round_, converged=True, reason="a labeling came back")
+        if tight:
+            seen[mark] = found
+        best, label, sides = found, model, model
+    assert best is not None
+    return best
+
+
+def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
+    """The value of the convex problem without any plane, which depends on cluster sizes alone.
+
+    It falls to 0 as one cluster takes all rows, so that values of different labelings can be
+    compared only relative to it.
+    """
+    k = len(counts)
+    rows = np.column_stack([np.zeros(k), np.arange(k), counts / counts.sum()])
+    bare = replace(problem, offsets=np.array([0, 1]))
+    solving = solve_convex(Asker(bare, 1, None, None), "irls", None, TRIVIAL_GAP, _silent)
+    request = next(solving)
+    while True:
+        (sums,) = PlaneScan((request,), 2).block(rows, 0, max(k, 64))
+        try:
+            request = solving.send([sums])
+        except StopIteration as stop:
+            return float(stop.value.value)
+
+
+def first_pull(
+    problem: PlaneProblem,
+    ask: Callable[[PlaneRequest], PlaneSums],
+    label: Planes | int,
+    view: Callable[[np.ndarray], np.ndarray] | None,
+) -> float:
+    """The c2 at which about all weights vanish, for a labeling: the pull on them at zero."""
+    asker = Asker(problem, label, None, view)
+    sums = ask(asker.request(problem.zero(), Reweighted(None, 1.0)))
+    return float(problem.pressure(sums).max())
+
+
+def best_of(fits: Sequence[PlaneFit]) -> int:
+    """The start to keep: planes that save the largest share, among fits that did not collapse."""
+    fine = [f.reason != "a cluster would have become too small" for f in fits]
+    score = [f.explained - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
+    return int(np.argmax(score))
+
+
+def _silent(*_: Any) -> None:
+    """Nobody is told of the value without planes."""

@@ -1,0 +1,160 @@
+"""Learning planes: starts race on a sample, the winner is carried on to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.cccp import run_together
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.planes_fit import Course, PlaneFit, best_of, first_pull, plane_fit
+from dmkc.clusterers.planes_solvers import WHOLE
+from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.rowset import RowSet, SampleRows
+from dmkc.clusterers.starts import k_means_start, starts_on_sample
+from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
+from dmkc.progress import Progress
+
+SHARE_OF_PULL = 0.05
+"""c2, when it is left open, as a share of the pull of the k-means start on weights at zero."""
+SECONDS_PER_PRODUCT, SECONDS_PER_SWEEP, SECONDS_PER_MASTER = 2e-10, 3e-9, 2e-7
+"""Cost of a pass: per entry of a Gram matrix, per number read, per squared weight of a master."""
+
+
+@dataclass(frozen=True)
+class PlaneSettings:
+    """The parameters of the estimator, checked."""
+
+    n_clusters: int
+    c1: float
+    c2: float
+    """NaN: calibrated from the data."""
+    ridge: float
+    hinge: bool
+    together: bool
+    course: Course
+
+
+@dataclass(frozen=True)
+class Space:
+    """The features that planes live in."""
+
+    features: FeatureMap
+    offsets: np.ndarray
+    """Groups of features that are selected together."""
+    view: Callable[[np.ndarray], np.ndarray] | None
+    """Makes features from raw columns; None: the columns are the features."""
+
+    @classmethod
+    def of(cls, features: FeatureMap) -> Space:
+        kernels, n = features.kernels, features.offsets[-1]
+        if len(kernels) == 1 and isinstance(kernels[0], Columns):
+            plain = replace(features, mean=(np.zeros(n),), scale=(1.0,))
+            return cls(plain, np.arange(n + 1), None)
+        grouped = all(isinstance(k, ColumnGaussian) for k in kernels)
+        offsets = features.offsets if grouped else range(n + 1)
+        return cls(features, np.array(offsets), features.features)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether the groups of features are the columns of the rows, in order."""
+        if self.view is None:
+            return True
+        columns = [getattr(kernel, "column", -1) for kernel in self.features.kernels]
+        return columns == list(range(len(self.features.columns.scaling.shift)))
+
+    def kernel_model(self, fit: PlaneFit) -> KernelModel:
+        """The planes in the form that labels rows."""
+        w, ones = fit.model.spread(int(self.offsets[-1])), np.ones(len(self.features.kernels))
+        return KernelModel(self.features, w, fit.model.b, ones, decision="nearest")
+
+
+@dataclass(frozen=True)
+class PlanesLearned:
+    """The best fit found."""
+
+    fit: PlaneFit
+    start: str
+    problem: PlaneProblem
+    course: Course
+
+
+def problem_of(space: Space, settings: PlaneSettings) -> PlaneProblem:
+    s = settings
+    return PlaneProblem(s.n_clusters, s.c1, s.c2, s.ridge, s.hinge, s.together, space.offsets)
+
+
+def learn_planes(
+    prepared: Prepared,
+    settings: PlaneSettings,
+    init: Any,
+    n_init: int,
+    progress: Progress,
+    seed: int,
+) -> PlanesLearned:
+    """The best fit over all starts; c2 is calibrated where it is left open (NaN)."""
+    space, m = Space.of(prepared.features), settings.n_clusters
+    problem = problem_of(space, settings)
+    starts = starts_on_sample(prepared, init, n_init, m, seed)
+    if np.isnan(settings.c2):
+        reference = k_means_start(prepared, starts, m, seed)
+        problem = replace(problem, c2=SHARE_OF_PULL * pull_of(prepared, space, problem, reference))
+    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    course = chosen(settings.course, problem, sample, progress)
+    fits = run_together(
+        [
+            plane_fit(
+                problem,
+                column,
+                space.view,
+                course,
+                progress.reporter(start.name, "sample", sample),
+            )
+            for start, column in zip(starts, at, strict=True)
+        ],
+        sample.cuts,
+    )
+    prepared.sample.n_scans += sample.n_scans
+    best = best_of(fits)
+    learned = PlanesLearned(fits[best], starts[best].name, problem, settings.course)
+    if prepared.sample_is_all:
+        return learned
+    return carry_on_planes(learned, space, prepared.everywhere, progress)
+
+
+def carry_on_planes(
+    learned: PlanesLearned, space: Space, rows: RowSet, progress: Progress
+) -> PlanesLearned:
+    """Go on with planes found on other rows (a sample) on these rows."""
+    course = chosen(learned.course, learned.problem, rows, progress)
+    model = learned.fit.model
+    tell = progress.reporter(learned.start, "all", rows)
+    going_on = plane_fit(learned.problem, model, space.view, course, tell, model)
+    (fit,) = run_together([going_on], rows.cuts)
+    return replace(learned, fit=fit)
+
+
+def pull_of(prepared: Prepared, space: Space, problem: PlaneProblem, start: Any) -> float:
+    """The c2 at which about all weights vanish under a start."""
+    sample, (column,) = prepared.sample.with_labelings([start.labels])
+    found = first_pull(problem, lambda r: sample.cuts([r])[0][0], column, space.view)
+    prepared.sample.n_scans += sample.n_scans
+    return max(found, 1e-300)
+
+
+def chosen(course: Course, problem: PlaneProblem, rows: RowSet, progress: Progress) -> Course:
+    """The course with its solver decided: whichever should be faster on these rows."""
+    if course.solver != "auto":
+        return course
+    k, p = problem.n_clusters, min(problem.n_features, WHOLE)
+    pairs = k * (k - 1) / 2 if problem.together else k
+    products = SECONDS_PER_PRODUCT * rows.n_rows * pairs * p**2
+    sweep = SECONDS_PER_SWEEP * rows.n_rows * p * k + SECONDS_PER_MASTER * (k * p) ** 2
+    solver = "irls" if products <= sweep else "bundle"
+    where = "the sample" if isinstance(rows, SampleRows) else "all rows"
+    progress.say(f"solver on {where}: {solver}")
+    return replace(course, solver=solver)

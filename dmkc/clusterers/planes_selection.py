@@ -1,0 +1,129 @@
+"""Which columns a model of planes has selected, and rows cut down to these."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+import zarr
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from dmkc.clusterers import labelling
+from dmkc.data import Lazy, Rows
+from dmkc.kernels.columns import check_finite
+
+
+class SelectsColumns:
+    """What a feature selector of scikit-learn has, for clusterers with `feature_importances_`.
+
+    The importance of a column is its largest absolute weight in any plane, after scaling; columns
+    with weight 0 in all planes are not selected.
+    """
+
+    feature_importances_: np.ndarray
+    selects_columns_: bool
+
+    def get_support(self, indices: bool = False) -> np.ndarray:
+        """Which columns (or components, with kernels through landmarks) are selected."""
+        check_is_fitted(self)
+        mask = self.feature_importances_ > 0
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns of `X`, in the form of `X`.
+
+        With kernels through landmarks selection acts on components, and these are returned.
+        """
+        rows: Rows = self._new_rows(X)  # type: ignore[attr-defined]
+        chosen = self.get_support(indices=True)
+        if not len(chosen):
+            warnings.warn("No column is selected: decrease c2.", stacklevel=2)
+        if self.selects_columns_:
+            if rows.in_memory:
+                _check_finite(rows)
+            return take_columns(X, rows, chosen)
+        model = self.model_  # type: ignore[attr-defined]
+        pipeline = model.component_pipeline(chosen)
+        kind = model.features.columns.dtype
+        return labelling.apply(rows, pipeline, kind, len(chosen), name="component")
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self)
+        if self.selects_columns_:
+            return _check_feature_names_in(self, input_features)[self.get_support()]
+        return np.array([f"component{i}" for i in self.get_support(indices=True)], dtype=object)
+
+
+def take_columns(X: Any, rows: Rows, chosen: np.ndarray) -> Any:
+    """Some columns of an input that `as_rows` has accepted, in the input's own form."""
+    if hasattr(X, "iloc"):
+        return X.iloc[:, chosen.tolist()]
+    if sp.issparse(X):
+        return X.tocsr()[:, chosen]
+    if isinstance(X, zarr.Array):
+        return da.from_zarr(X)[:, chosen]
+    if hasattr(X, "shape") and hasattr(X, "ndim"):
+        return X[:, chosen]
+    if rows.container.lazy:
+        blocks = rows.blocks(block_rows(rows))
+        return labelling.lazily(blocks, _Taker(chosen), rows.dtype, len(chosen))
+    return np.asarray(X)[:, chosen]
+
+
+def _check_finite(rows: Rows) -> None:
+    for block in rows.blocks(block_rows(rows)):
+        values = block.load() if not isinstance(block, Lazy) else block.delayed.compute()
+        squares = (values.multiply(values) if sp.issparse(values) else values * values).sum(axis=1)
+        check_finite(np.asarray(squares, dtype=np.float64))
+
+
+def block_rows(rows: Rows) -> int:
+    return max(1, labelling.BLOCK_BYTES // (8 * rows.n_columns))
+
+
+class _Taker:
+    """Some columns of a block, dense."""
+
+    def __init__(self, chosen: np.ndarray) -> None:
+        self.chosen = chosen
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        some = rows[:, self.chosen]
+        return some.toarray() if sp.issparse(some) else some
+
+
+def synchronisation(weights: np.ndarray, r: int | None = None) -> float:
+    """How far planes agree on their r most important features, 1 being complete agreement.
+
+    The mean, over pairs of planes, of Pearson's correlation between the indicator vectors of
+    their r largest weights (Fang and Liu 2020, section 4.1); None: of all weights that are not 0.
+    """
+    size = np.abs(np.asarray(weights, dtype=np.float64))
+    marks = size > 0
+    if r is not None:
+        order = np.argsort(-size, axis=1, kind="stable")[:, :r]
+        top = np.zeros_like(marks)
+        np.put_along_axis(top, order, True, axis=1)
+        marks &= top
+    pairs = [_pearson(a, b) for a, b in combinations(marks, 2)]
+    return float(np.mean(pairs)) if pairs else 1.0
+
+
+def cosines(weights: np.ndarray) -> np.ndarray:
+    """Cosines of the angles between the planes' normals; 0 with a plane that has no weights."""
+    size = np.linalg.norm(weights, axis=1)
+    unit = weights / np.where(size > 0, size, 1.0)[:, None]
+    return np.clip(unit @ unit.T, -1.0, 1.0)
+
+
+def _pearson(a: np.ndarray, b: np.ndarray) -> float:
+    if np.array_equal(a, b):
+        return 1.0
+    if a.all() or b.all() or not (a.any() and b.any()):
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])
