@@ -19,15 +19,9 @@ import numpy as np
 import zarr
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.clusterers.base import KernelClusterer
-from dmkc.modelfile.arrays import (
-    array_names,
-    build_model,
-    model_arrays,
-    model_settings,
-    read_settings,
-)
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.modelfile.errors import ModelFileError
+from dmkc.modelfile.kinds import kind_in, kind_of
 from dmkc.modelfile.registry import estimator_class
 from dmkc.modelfile.staging import staged
 from dmkc.modelfile.values import NotStorable, decode, encode, encode_parameter
@@ -39,7 +33,7 @@ CODECS = {"bytes", "zstd"}
 LIBRARIES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
 
 
-def save(model: KernelClusterer, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write a fitted model to a local path; see `dmkc.load`."""
     check_is_fitted(model)
     if "://" in os.fspath(path):
@@ -53,7 +47,10 @@ def save(model: KernelClusterer, path: str | os.PathLike[str], overwrite: bool =
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder {target.parent} does not exist; create it first.")
     described = _describe(model)
-    arrays = model_arrays(model.model_)
+    arrays = {
+        name: np.asarray(value, dtype=np.float64)
+        for name, value in kind_of(model.model_).arrays(model.model_).items()
+    }
     described["order"] = {name: _order(array) for name, array in arrays.items()}
     described["sha256"] = _digest(described, arrays)
     with staged(target, replace=overwrite) as folder:
@@ -62,7 +59,7 @@ def save(model: KernelClusterer, path: str | os.PathLike[str], overwrite: bool =
             group.create_array(name, data=np.ascontiguousarray(array), compressors="auto")
 
 
-def load(path: str | os.PathLike[str]) -> KernelClusterer:
+def load(path: str | os.PathLike[str]) -> RowClusterer:
     """Read a model that `save` has written, from a local path or a URL that fsspec knows.
 
     The model predicts the same bits as the one saved.  Nothing in the file is executed.  It has no
@@ -90,10 +87,11 @@ def is_model_file(path: Path) -> bool:
         return False
 
 
-def _describe(model: KernelClusterer) -> dict[str, Any]:
+def _describe(model: RowClusterer) -> dict[str, Any]:
     cls = type(model)
     if estimator_class(cls.__name__) is not cls:
         raise ModelFileError(f"Models of the class {cls.__qualname__} cannot be saved.")
+    kind = kind_of(model.model_)
     parameters, fitted, left_out = {}, {}, {}
     for name, value in model.get_params(deep=False).items():
         if name == "client":
@@ -118,7 +116,7 @@ def _describe(model: KernelClusterer) -> dict[str, Any]:
         "parameters": parameters,
         "fitted": fitted,
         "left_out": left_out,
-        "model": model_settings(model.model_),
+        "model": {"kind": kind.name, **kind.settings(model.model_)},
         "libraries": _versions(),
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -133,16 +131,18 @@ def _refuse_functions(kernels: Any) -> None:
             kernel_to_json(Callable_(item))
 
 
-def _rebuild(described: dict[str, Any], group: Any) -> KernelClusterer:
+def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
     cls = estimator_class(described.get("estimator"))
     parameters, fitted = decode(described.get("parameters")), decode(described.get("fitted"))
     if not isinstance(parameters, dict) or not isinstance(fitted, dict):
         raise ModelFileError("its parameters or fitted values are missing.")
-    _, direct, _, _ = read_settings(described.get("model"))
+    stored: Any = described.get("model")
+    kind = kind_in(stored)
+    settings = kind.read(stored)
     orders = described.get("order")
     arrays = {
-        name: _read(group, name, orders.get(name) if isinstance(orders, dict) else None)
-        for name in array_names(direct)
+        name: _read(group, name, count, orders.get(name) if isinstance(orders, dict) else None)
+        for name, count in kind.dimensions(settings).items()
     }
     if described.get("sha256") != _digest(described, arrays):
         raise ModelFileError("its checksum does not fit, so it has been changed or is incomplete.")
@@ -154,11 +154,11 @@ def _rebuild(described: dict[str, Any], group: Any) -> KernelClusterer:
         if not name.endswith("_") or name.startswith("_") or hasattr(cls, name):
             raise ModelFileError(f"{name!r} is not the name of a fitted value.")
         setattr(model, name, value)
-    model.model_ = build_model(described["model"], arrays, fitted.get("n_features_in_"))
+    model.model_ = kind.build(settings, arrays, fitted.get("n_features_in_"))
     return model
 
 
-def _read(group: Any, name: str, order: Any) -> np.ndarray:
+def _read(group: Any, name: str, dimensions: int, order: Any) -> np.ndarray:
     """One array, once its metadata is known to be harmless."""
     try:
         array: Any = group[name]
@@ -172,9 +172,8 @@ def _read(group: Any, name: str, order: Any) -> np.ndarray:
     used = {codec.to_dict().get("name") for codec in stored.codecs}
     if not used <= CODECS:
         raise ModelFileError(f"the array {name!r} is stored in an unknown way.")
-    wanted = 2 if name in ("landmarks", "weights") or name.startswith("whitening") else 1
-    if array.ndim != wanted:
-        raise ModelFileError(f"the array {name!r} has {array.ndim} dimensions, not {wanted}.")
+    if array.ndim != dimensions:
+        raise ModelFileError(f"the array {name!r} has {array.ndim} dimensions, not {dimensions}.")
     try:
         values = np.asarray(array[...], dtype=np.float64)
     except Exception as problem:

@@ -5,13 +5,40 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from dmkc.clusterers import MultipleKernelClustering
-from dmkc.clusterers.base import KernelClusterer
-from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from dmkc.clusterers import (
+    HierarchicalKernelKMeans,
+    KernelKMeans,
+    KMeans,
+    MarginDistributionClustering,
+    MultipleKernelClustering,
+    MultipleKernelKMeans,
+    NonparallelPlaneClustering,
+    SparseKernelMMC,
+)
+from dmkc.clusterers.estimator import RowClusterer
+from dmkc.kernels import (
+    ColumnGaussian,
+    Columns,
+    Cosine,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+)
 from dmkc.kernels.kernels import Callable_
 from dmkc.modelfile.errors import ModelFileError
 
-ESTIMATORS: dict[str, type[KernelClusterer]] = {"mkc": MultipleKernelClustering}
+ESTIMATORS: dict[str, type[RowClusterer]] = {
+    "mkc": MultipleKernelClustering,
+    "planes": NonparallelPlaneClustering,
+    "skmmc": SparseKernelMMC,
+    "odm": MarginDistributionClustering,
+    "kmeans": KMeans,
+    "kernel-kmeans": KernelKMeans,
+    "mkkm": MultipleKernelKMeans,
+    "hmkkm": HierarchicalKernelKMeans,
+}
 """Estimators by short name; a file holds the name of the class."""
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -20,10 +47,12 @@ KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,
     "laplacian": Laplacian,
     "cosine": Cosine,
+    "columns": Columns,
+    "column-gaussian": ColumnGaussian,
 }
 
 
-def estimator_class(name: Any) -> type[KernelClusterer]:
+def estimator_class(name: Any) -> type[RowClusterer]:
     """The estimator of that class name."""
     for known in ESTIMATORS.values():
         if known.__name__ == name:

@@ -76,7 +76,8 @@ def encode_parameter(value: Any) -> Any:
     """A parameter as JSON; arrays of data are not parameters, whatever their type."""
     if isinstance(value, np.ndarray):
         raise NotStorable(f"an array of shape {value.shape}")
-    if isinstance(value, list | tuple) and any(_is_data(item) for item in value):
+    is_range = isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value))
+    if isinstance(value, list | tuple) and any(map(_is_data, value)) and not is_range:
         raise NotStorable(f"an array or a list of {len(value)} items")
     return encode(value)
 
@@ -84,6 +85,10 @@ def encode_parameter(value: Any) -> Any:
 def _is_data(item: Any) -> bool:
     if isinstance(item, list | tuple | np.ndarray):
         return True
+    return _is_number(item)
+
+
+def _is_number(item: Any) -> bool:
     return isinstance(item, int | float | np.number) and not isinstance(item, bool)
 
 

@@ -1,0 +1,76 @@
+"""The model of k-means: centroids, and how rows are compared with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.labelling import Pipeline, RawColumns
+from dmkc.data import parted
+from dmkc.kernels.columns import check_finite
+from dmkc.scan.assign import Centroids, Frame
+
+
+@dataclass(frozen=True)
+class NearestCentre:
+    """The nearest centroid of every row."""
+
+    centroids: Centroids
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        labels, distances = self.centroids.nearest(parted(rows)[0])
+        check_finite(distances)
+        return labels
+
+
+@dataclass(frozen=True)
+class CentreDistances:
+    """Distances of every row to all centroids."""
+
+    centroids: Centroids
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        each = [
+            Centroids(self.centroids.frame, centre[None, None])
+            for centre in self.centroids.centres[0]
+        ]
+        squares = np.stack([one.nearest(rows)[1] for one in each], axis=1)
+        check_finite(squares.sum(axis=1))
+        return np.sqrt(squares)
+
+
+@dataclass(frozen=True)
+class CentroidModel:
+    """Centroids in a frame; labels are the nearest ones."""
+
+    frame: Frame
+    centres: np.ndarray
+    """Clusters x columns, in the frame."""
+    leaf_rows: int
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centres)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.centres)
+
+    @property
+    def centroids(self) -> Centroids:
+        return Centroids(self.frame, self.centres[None])
+
+    def in_order(self, order: np.ndarray) -> CentroidModel:
+        """The same clusters in another order."""
+        return replace(self, centres=self.centres[order])
+
+    def label_pipeline(self) -> Pipeline:
+        return Pipeline(self._columns(), NearestCentre(self.centroids))
+
+    def feature_pipeline(self) -> Pipeline:
+        return Pipeline(self._columns(), CentreDistances(self.centroids))
+
+    def _columns(self) -> RawColumns:
+        return RawColumns(self.centres.shape[1], self.leaf_rows, self.frame.dtype)

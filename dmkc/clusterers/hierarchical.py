@@ -1,0 +1,268 @@
+"""Hierarchical multiple-kernel k-means with sparse connections, at any number of rows."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.base import Job, integer, number, one_of
+from dmkc.clusterers.partitions import PartitionClusterer, Settings
+from dmkc.clusterers.reduction import Reduction
+from dmkc.master import hierarchy
+from dmkc.master.hierarchy import Hierarchy
+from dmkc.master.partition import Partition
+from dmkc.scan.engine import ThreadEngine
+
+NODES = (12, 8)
+SPARSITY = 0.6
+MASKS = 15
+
+
+@dataclass(frozen=True)
+class LayerSettings(Settings):
+    """Parameters of the hierarchy, checked."""
+
+    nodes: tuple[int, ...] | None
+    """None: one per kernel in every layer, each joined to one."""
+    widths: tuple[int, ...]
+    sparsity: float
+    n_masks: int
+    tie_break: float
+
+
+class HierarchicalKernelKMeans(PartitionClusterer):
+    """Kernel k-means through layers of ever smaller partitions, joined by sparse connections.
+
+    Kernels are distilled into a layer of partitions with more dimensions than clusters, these into
+    a smaller layer, and so on to the clusters; weights of all connections are learned [1]_.  Which
+    connections exist is drawn at random, and the result depends on it: by default the consensus of
+    several draws is taken.  After one pass over the rows everything is on small matrices.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    kernels : kernel, name, function, or list of these, default=None
+        The bank.  None is "twelve": seven Gaussian kernels whose widths are 1/8 to 8 times the
+        largest distance between rows, four polynomial ones and the linear one.  Names are "linear",
+        "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
+    nodes : int, or list of these, default=None
+        Nodes of every layer.  None is 12 and 8; with ``connections="chain"`` there is one per
+        kernel.
+    widths : int, or list of these, default=(4, 2)
+        Dimensions of the partitions of every layer, in multiples of n_clusters, decreasing.
+    sparsity : float, default=None
+        Share of the connections that do not exist.  None is 0.6; 0 joins all nodes of neighbouring
+        layers, which makes the nodes of a layer all the same.
+    connections : {"random", "chain"}, default="random"
+        "chain" joins every node to one node of the layer before (hierarchical multiple-kernel
+        clustering).
+    n_masks : int, default=None
+        Draws of the connections whose consensus is taken.  None is 15, or 1 where nothing is drawn.
+    tie_break : float, default=0.01
+        Share of the average kernel that settles ties between eigenvectors, which rounding would
+        decide otherwise.
+    normalise : {"cosine", "trace"}, default="cosine"
+        What centred kernels are divided by: the root of their diagonal, so that k(x, x) = 1 for
+        every row, or the mean of the diagonal.
+    scale : {"standard", "minmax", None}, default="standard"
+        What columns are divided by: their standard deviation, their range, or nothing.  They are
+        always shifted to mean zero.
+    rank : int, default=None
+        Number of landmarks of the Nyström maps; None is eight per cluster, at least 100 and at
+        most 300.
+    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
+        Where the maps are anchored: sampled rows, centroids, or these rows.
+    max_features : int, default=2048
+        Features of all kernels together, at most; each kernel keeps those that vary most.
+    n_init : int, default=10
+        Starts of k-means on a sample, the best of which is carried on to all rows.
+    tol : float, default=1e-5
+        Relative change of the objective at which to stop.
+    max_iter : int, default=50
+        Largest number of sweeps over all layers.
+    sample_rows : int, default=8192
+        Size of the uniform sample on which widths, landmarks and starts are found.
+    train_rows : int, float or None, default=None
+        Train on a uniform subset of this many rows (or this share, below 1), in memory, and label
+        all rows in one pass; None trains on all rows.
+    polish : int, default=0
+        Steps of k-means on all rows, at most, after training on a subset.
+    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
+        Keep kernel columns in memory, make them anew on every scan ("auto"), or write them once to
+        a temporary Zarr store.
+    store_path : str or None, default=None
+        Existing folder for that store, which all workers can reach.
+    random_state : int, RandomState or None, default=None
+        Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
+        chunks, the workers and the scheduler are.
+    verbose : int, default=0
+        1 shows a live line, 2 a line per scan.
+    client : distributed.Client or None, default=None
+        Cluster to run on; None takes the current client, or threads if there is none.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size.
+    kernel_weights_ : ndarray, how much every kernel counts in the end, of sum 1.
+    kernels_ : the kernels with the widths that were used.
+    connections_ : list over draws of lists over layers of ndarray, weights of the connections (a
+        row per node, 0 where there is none).
+    layer_weights_ : list over draws of lists over layers of ndarray, weights of the nodes.
+    consensus_weights_ : list over draws of ndarray, weights of the last layer's nodes.
+    agreement_ : ndarray of shape (draws, draws), how alike the partitions of two draws are: 1 when
+        they are the same.
+    objective_ : float, what was maximised, averaged over the draws.
+    objectives_ : ndarray, the objective of the first draw after every sweep; it never falls.
+    inertia_ : float, of the embedded rows, in which k-means found the clusters.
+    captured_ : float, share of the kernels that the reduction holds.
+    n_iter_ : int, sweeps of the first draw.
+    converged_ : bool, whether the objectives of all draws settled before max_iter.
+    n_scans_ : int, passes over all rows.
+    history_ : list of dict, one per step of k-means on all rows.
+    model_ : PartitionModel, all that `predict` needs.
+
+    References
+    ----------
+    .. [1] L. Wang, L. Du, P. Zhou. Hierarchical Multiple Kernel K-Means Algorithm Based on Sparse
+       Connectivity. Computer Science 50(2), 2023.
+
+    Examples
+    --------
+    >>> from dmkc import HierarchicalKernelKMeans
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(2000, seed=0)
+    >>> model = HierarchicalKernelKMeans(2, kernels=["linear", "gaussian"], random_state=0).fit(X)
+    >>> model.agreement_.shape
+    (15, 15)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        kernels: Any = None,
+        nodes: Any = None,
+        widths: Any = (4, 2),
+        sparsity: float | None = None,
+        connections: str = "random",
+        n_masks: int | None = None,
+        tie_break: float = 0.01,
+        normalise: str = "cosine",
+        scale: str | None = "standard",
+        rank: int | None = None,
+        landmarks: Any = "uniform",
+        max_features: int = 2048,
+        n_init: int = 10,
+        tol: float = 1e-5,
+        max_iter: int = 50,
+        sample_rows: int = 8192,
+        train_rows: Any = None,
+        polish: int = 0,
+        feature_mode: str = "auto",
+        store_path: str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernels = kernels
+        self.nodes = nodes
+        self.widths = widths
+        self.sparsity = sparsity
+        self.connections = connections
+        self.n_masks = n_masks
+        self.tie_break = tie_break
+        self.normalise = normalise
+        self.scale = scale
+        self.rank = rank
+        self.landmarks = landmarks
+        self.max_features = max_features
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.sample_rows = sample_rows
+        self.train_rows = train_rows
+        self.polish = polish
+        self.feature_mode = feature_mode
+        self.store_path = store_path
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    def _own_settings(self, n_rows: int | None) -> LayerSettings:
+        shared = super()._own_settings(n_rows)
+        one_of("connections", self.connections, ("random", "chain"))
+        chain = self.connections == "chain"
+        given = {"nodes": self.nodes, "sparsity": self.sparsity}
+        for name, value in given.items():
+            if chain and value is not None:
+                raise ValueError(f'{name} goes with connections="random"; a chain has no choice.')
+        sparsity = (
+            SPARSITY if self.sparsity is None else number("sparsity", self.sparsity, 0, False)
+        )
+        if sparsity >= 1:
+            raise ValueError(f"sparsity must be below 1, not {self.sparsity!r}.")
+        drawn = not chain and sparsity > 0
+        if not drawn and self.n_masks not in (None, 1):
+            raise ValueError("n_masks goes with random connections: here every draw is the same.")
+        n_masks = (MASKS if drawn else 1) if self.n_masks is None else self.n_masks
+        widths = _whole_numbers("widths", self.widths)
+        nodes = NODES if self.nodes is None else _whole_numbers("nodes", self.nodes)
+        if list(widths) != sorted(widths, reverse=True):
+            raise ValueError(f"widths must not increase from layer to layer, but are {widths}.")
+        if not chain and len(nodes) != len(widths):
+            raise ValueError(
+                f"nodes and widths must name the same number of layers, not {len(nodes)} and "
+                f"{len(widths)}."
+            )
+        return LayerSettings(
+            **vars(shared),
+            nodes=None if chain else nodes,
+            widths=tuple(w * shared.n_clusters for w in widths),
+            sparsity=sparsity,
+            n_masks=integer("n_masks", n_masks, 1),
+            tie_break=number("tie_break", self.tie_break, 0, False),
+        )
+
+    def _most_directions(self) -> int:
+        return max(super()._most_directions(), 2 * max(self._own_settings(None).widths))
+
+    def _partition(self, reduction: Reduction, own: LayerSettings, job: Job) -> Partition:
+        kernels, m = reduction.kernels, len(reduction.kernels)
+        widths = tuple(min(w, reduction.size) for w in own.widths)
+        rng = np.random.default_rng([job.features.seed, 6])
+        draws = []
+        for _ in range(own.n_masks):
+            if own.nodes is None:
+                masks = hierarchy.chain_masks(m, len(widths))
+            else:
+                masks = hierarchy.random_masks(m, own.nodes, own.sparsity, rng)
+            draws.append(Hierarchy(widths, masks, own.tol, own.max_iter))
+        extra = hierarchy.tie_breaker(kernels, own.tie_break)
+        with ThreadPoolExecutor(ThreadEngine().threads) as pool:  # LAPACK releases the GIL
+            states = list(
+                pool.map(lambda one: hierarchy.fit(kernels, own.n_clusters, one, extra), draws)
+            )
+        for draw, state in enumerate(states, start=1):
+            job.progress.say(
+                f"connections {draw} of {own.n_masks}: objective {state.values[-1]:.6g} after "
+                f"{len(state.values) - 1} sweeps"
+            )
+        found = hierarchy.consensus(own.n_clusters, states)
+        for layers_of_draw in found.details["connections_"]:
+            wide = np.zeros((len(layers_of_draw[0]), len(reduction.unit.features.kernels)))
+            wide[:, reduction.alive] = layers_of_draw[0]
+            layers_of_draw[0] = wide
+        return found
+
+
+def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
+    items = [value] if isinstance(value, Integral) else list(value)
+    if not items:
+        raise ValueError(f"{name} must name at least one layer.")
+    return tuple(integer(name, item, 1) for item in items)

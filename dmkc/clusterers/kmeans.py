@@ -1,0 +1,300 @@
+"""k-means on rows that may be spread over a cluster."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from dmkc.clusterers import labelling
+from dmkc.clusterers.base import integer, number, one_of, seed_of
+from dmkc.clusterers.centroids import CentroidModel
+from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
+from dmkc.clusterers.model import size_order
+from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
+from dmkc.clusterers.spread import row_blocks
+from dmkc.data import Rows, as_rows
+from dmkc.data.rows import scan_width
+from dmkc.progress import Progress
+from dmkc.scan.assign import Frame
+from dmkc.scan.engine import Engine, open_engine
+from dmkc.scan.grid import Grid
+from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+
+STARTS = ("k-means++", "k-means||", "random")
+SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
+"""Rows whose squared offset is below this many times their variance need no shift."""
+
+
+class KMeans(RowClusterer):
+    """Lloyd's k-means on rows in memory, in Dask collections and in Zarr stores.
+
+    From the same start it takes the same steps as ``sklearn.cluster.KMeans`` and ends with the same
+    clusters.  A step is one pass over the rows as they are (nothing is copied), for all starts
+    together.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    init : {"k-means++", "k-means||", "random"} or array of centroids, default="k-means++"
+        How to begin.  "k-means++" chooses rows of a sample and lets k-means settle on that sample;
+        "k-means||" chooses among all rows, which takes six passes; "random" takes rows of the
+        sample; an array holds a centroid a row.
+    n_init : int, default=1
+        Number of starts, which are carried on together; the one with the lowest inertia is kept.
+    max_iter : int, default=300
+        Largest number of steps on all rows.
+    tol : float, default=1e-4
+        Stop when the squared moves of all centroids sum to no more than this part of the average
+        variance of a column.
+    scale : {"standard", "minmax", None}, default=None
+        What columns are divided by: their standard deviation, their range, or nothing, as in
+        scikit-learn.
+    sample_rows : int, default=16384
+        Size of the uniform sample on which starts are found.
+    random_state : int, RandomState or None, default=None
+        Seed of sample and starts.  The same seed gives the same labels whatever the chunks, the
+        workers and the scheduler are.
+    verbose : int, default=0
+        1 shows a live line, 2 a line per scan.
+    client : distributed.Client or None, default=None
+        Cluster to run on; None takes the current client, or threads if there is none.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), in the units of X.
+    inertia_ : float, weighted sum of the squared distances to the nearest centroid, in scaled
+        columns.
+    objective_ : float, the inertia.
+    cluster_sizes_ : ndarray, rows (or their weights) in each cluster.
+    start_ : str, the start that was kept.
+    n_iter_ : int, steps on all rows.
+    converged_ : bool, whether the centroids settled before max_iter.
+    n_scans_ : int, passes over all rows.
+    history_ : list of dict, one per step and start.
+    model_ : CentroidModel, all that `predict` needs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import KMeans
+    >>> X = np.array([[1.0, 2.0], [1.0, 4.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]])
+    >>> model = KMeans(2, random_state=0).fit(X)
+    >>> model.labels_.tolist()
+    [1, 1, 0, 0, 0]
+    >>> model.cluster_centers_.tolist()
+    [[10.0, 2.0], [1.0, 3.0]]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        scale: str | None = None,
+        sample_rows: int = 16384,
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.scale = scale
+        self.sample_rows = sample_rows
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Cluster the rows of `X`; `y` is ignored.
+
+        With `sample_weight` a row of weight 3 counts as three equal rows.
+        """
+        seed = seed_of(self.random_state)
+        self._check_parameters()
+        rows = as_rows(X)
+        check_enough(rows.n_rows, self.n_clusters)
+        self._check_centroids(rows.n_columns)
+        engine, progress = open_engine(self.client, self), Progress(self.verbose, self.tol)
+        with one_blas_thread():
+            self._fit(rows, engine, sample_weight, seed, progress)
+        self._remember_columns(rows)
+        self.history_ = progress.history()
+        seconds = time.perf_counter() - progress.began
+        progress.end(
+            f"{self.n_iter_} steps, inertia {self.inertia_:.6g}, {self.n_scans_} scans of all "
+            f"rows, {seconds:.1f} s"
+        )
+        return self
+
+    def _fit(
+        self, rows: Rows, engine: Engine, sample_weight: Any, seed: int, progress: Progress
+    ) -> None:
+        grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
+        fits = rows.n_rows * scan_width(rows) * rows.dtype.itemsize <= engine.memory
+        mode = "persist" if fits else "recompute"
+        blocks = row_blocks(rows, engine, grid, mode, sample_weight)
+        points = Points(engine, blocks, grid)
+        positions = sample_positions(rows.n_rows, self._sample_size(), seed)
+        survey: Survey = points.run(SurveyScan(positions))
+        check_finite(survey, rows)
+        check_weighted(survey, self.n_clusters)
+        frame = frame_of(survey, self.scale, rows)
+        kept = "held in memory" if fits else "read anew on every scan"
+        progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
+
+        points.mean_square, tol = _spread(survey, frame, self.tol)
+        whole = len(positions) == rows.n_rows
+        runs = self._starts(points, frame, survey, tol, whole, seed, progress)
+        runs = lloyd(points, frame, runs, tol, self.max_iter, _reporter(progress, "all"))
+        found = [measured(points, frame, run) for run in runs]
+        best, sizes = min(found, key=lambda pair: pair[0].inertia)
+        self._keep(best, sizes, CentroidModel(frame, best.centres, grid.leaf_rows), rows)
+        pipeline = self.model_.label_pipeline()
+        if rows.container.lazy:
+            self.labels_ = labelling.apply(rows, pipeline, np.dtype(np.int32), None)
+        else:
+            labels = np.concatenate(engine.collect(pipeline.answer, blocks, "labels"))
+            self.labels_ = rows.container.wrap(labels)
+        self.n_scans_ = points.n_scans + 1
+
+    def _check_parameters(self) -> None:
+        integer("n_clusters", self.n_clusters, 1)
+        integer("n_init", self.n_init, 1)
+        integer("max_iter", self.max_iter, 1)
+        integer("sample_rows", self.sample_rows, 2)
+        integer("verbose", int(self.verbose), 0)
+        number("tol", self.tol, 0, False)
+        one_of("scale", self.scale, ("standard", "minmax", None))
+        if isinstance(self.init, str):
+            one_of("init", self.init, STARTS)
+        elif self.n_init != 1:
+            raise ValueError("n_init goes with random starts; one array of centroids is one start.")
+
+    def _check_centroids(self, n_columns: int) -> None:
+        if isinstance(self.init, str):
+            return
+        shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
+        if shape != wanted:
+            raise ValueError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+        if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
+            raise ValueError("init must be finite, but holds NaN or infinite values.")
+
+    def _sample_size(self) -> int:
+        return max(self.sample_rows, 2 * self.n_clusters)
+
+    def _starts(
+        self,
+        points: Points,
+        frame: Frame,
+        survey: Survey,
+        tol: float,
+        whole: bool,
+        seed: int,
+        progress: Progress,
+    ) -> list[Run]:
+        """The centroids to begin from; those of a sample have settled on it."""
+        if not isinstance(self.init, str):
+            return [Run("given", frame.moved(np.asarray(self.init, dtype=np.float64)))]
+        k, init = self.n_clusters, self.init
+        names = [init if self.n_init == 1 else f"{init} {i + 1}" for i in range(self.n_init)]
+        sample, weights = frame.moved(survey.sample), survey.sample_weights
+        rng = np.random.default_rng([seed, 5])
+        runs = []
+        for i, name in enumerate(names):
+            if init == "k-means++":
+                centres = seeded(sample, weights, k, seed + i)
+            else:
+                heavy = np.flatnonzero(weights > 0)
+                some = sample[rng.choice(heavy, k, replace=False)]
+                centres = some
+                if init == "k-means||":
+                    centres = oversampled(points, frame, some[0], k, seed + i)
+            runs.append(Run(name, centres))
+        if init != "k-means++" or whole:
+            return runs
+        report = _reporter(progress, "sample")
+        return settled(sample, weights, runs, tol, self.max_iter, report)
+
+    def _keep(self, run: Run, sizes: np.ndarray, model: CentroidModel, rows: Rows) -> None:
+        if not run.converged:
+            warnings.warn(
+                "KMeans stopped before it converged (max_iter was reached); increase max_iter or "
+                "tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        empty = int(np.sum(sizes == 0))
+        if empty:
+            warnings.warn(
+                f"{empty} of {self.n_clusters} clusters are empty: there are fewer distinct rows "
+                "than clusters.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        order = size_order(sizes, model.label_pipeline(), rows)
+        self.model_ = model.in_order(order)
+        self.cluster_centers_ = self.model_.frame.original(self.model_.centres)
+        self.cluster_sizes_ = sizes[order]
+        self.inertia_ = self.objective_ = run.inertia
+        self.start_ = run.name
+        self.n_iter_ = run.n_iter
+        self.converged_ = run.converged
+
+    def transform(self, X: Any) -> Any:
+        """Distances of every row to all centroids, in scaled columns."""
+        return super().transform(X)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
+
+def frame_of(survey: Survey, scale: str | None, rows: Rows) -> Frame:
+    """Rows as they are where that costs no precision, else shifted to mean zero and scaled."""
+    dtype = np.dtype(np.float32 if rows.dtype == np.float32 and not rows.sparse else np.float64)
+    nothing = np.empty(0)
+    scaling = scaling_of(survey, scale, 1)
+    if rows.sparse:  # a shift would make them dense, and distances do not depend on it
+        return Frame(nothing, nothing if scale is None else scaling.factor, dtype)
+    variance = survey.deviation / survey.count
+    if scale is None and np.sum(survey.mean**2) <= SMALL_OFFSET[dtype] * np.sum(variance):
+        return Frame(nothing, nothing, dtype)
+    factor = np.ones_like(scaling.factor) if scale is None else scaling.factor
+    shift = scaling.shift.astype(dtype).astype(np.float64)
+    return Frame(shift, factor.astype(dtype).astype(np.float64), dtype)
+
+
+def _spread(survey: Survey, frame: Frame, tol: float) -> tuple[float, float]:
+    """The mean of the squared rows in the frame, and scikit-learn's tolerance in absolute terms."""
+    unit = frame.factor**2 if frame.factor.size else 1.0
+    offset = survey.mean - (frame.shift if frame.shift.size else 0.0)
+    variance = survey.deviation / survey.count
+    return float(np.sum(unit * (variance + offset**2))), tol * float(np.mean(unit * variance))
+
+
+def _reporter(progress: Progress, on: str) -> Any:
+    def report(run: Run) -> None:
+        progress.note(
+            f"{on} rows, {run.name}, step {run.n_iter}: inertia {run.inertia:.6g}",
+            start=run.name,
+            on=on,
+            round=run.n_iter,
+            objective=run.inertia,
+            moved=run.moved,
+        )
+
+    return report

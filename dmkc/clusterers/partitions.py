@@ -1,0 +1,231 @@
+"""What all kernel k-means methods share: reduction, partition, embedding, k-means.
+
+A method says how it finds a relaxed partition of the reduced kernels (`_partition`); the rest is
+the same for all: a scan for the means, one for the inner products of all features, small matrices
+on the coordinator, a pass that embeds the rows, k-means on them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.base import (
+    MAX_ITER_REACHED,
+    MORE_ITER,
+    Job,
+    KernelClusterer,
+    integer,
+    number,
+    one_of,
+    warn_of_end,
+)
+from dmkc.clusterers.embedded import PartitionModel, carry_on, embedded_points, starts_on
+from dmkc.clusterers.lloyd import Run
+from dmkc.clusterers.model import size_order
+from dmkc.clusterers.prepare import FeatureSettings, Prepared
+from dmkc.clusterers.reduction import Reduction, reduce
+from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.spread import MODES
+from dmkc.data import Rows
+from dmkc.kernels import FeatureMap, Kernel, as_bank
+from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
+from dmkc.kernels.unit import Embedding, RowScales
+from dmkc.master.partition import Partition
+from dmkc.progress import Progress
+
+NORMALISATIONS = ("cosine", "trace")
+KMEANS_STEPS = 300
+RANKS = 100, 300
+"""Landmarks when the number is left open: eight per cluster, within these bounds."""
+LEAST_BASIS = 200
+"""Directions of the reduction that are kept at least, if there are as many."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters that all kernel k-means methods have, checked."""
+
+    n_clusters: int
+    cosine: bool
+    n_init: int
+    max_features: int
+    tol: float
+    max_iter: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a fit has learned."""
+
+    embedding: Embedding
+    partition: Partition
+    run: Run
+    sizes: np.ndarray
+    kernel_weights: np.ndarray
+    mean_square: float
+    """Mean of the squared embedded rows."""
+    captured: float
+
+
+class PartitionClusterer(KernelClusterer):
+    """Base of kernel k-means methods; their model is a `PartitionModel`."""
+
+    model_: Any
+    kernels: Any
+    rank: Any
+    landmarks: Any
+    scale: str | None
+    normalise: str
+    n_init: int
+    max_features: int
+    max_iter: int
+    sample_rows: int
+    feature_mode: str
+    store_path: str | None
+    _has_scores = False
+
+    @abstractmethod
+    def _partition(self, reduction: Reduction, own: Any, job: Job) -> Partition:
+        """A relaxed partition of the reduced kernels."""
+
+    def _bank(self) -> Any:
+        return self._default_kernels() if self.kernels is None else self.kernels
+
+    def _default_kernels(self) -> tuple[Kernel, ...]:
+        return as_bank("twelve")
+
+    def _coordinates(
+        self, reduction: Reduction, partition: Partition
+    ) -> tuple[np.ndarray, bool, float]:
+        """B, whether embedded rows get length 1, and their mean square."""
+        return partition.coefficients, True, 1.0
+
+    def _most_directions(self) -> int:
+        """Directions that the reduction keeps at most."""
+        return max(LEAST_BASIS, 8 * self.n_clusters)
+
+    def _own_settings(self, n_rows: int | None) -> Settings:
+        return Settings(
+            n_clusters=integer("n_clusters", self.n_clusters, 1),
+            cosine=one_of("normalise", self.normalise, NORMALISATIONS) == "cosine",
+            n_init=integer("n_init", self.n_init, 1),
+            max_features=integer("max_features", self.max_features, 1),
+            tol=number("tol", self.tol, 0, False),
+            max_iter=integer("max_iter", self.max_iter, 1),
+        )
+
+    def _feature_settings(self, seed: int) -> FeatureSettings:
+        if isinstance(self.landmarks, str):
+            one_of("landmarks", self.landmarks, LANDMARK_CHOICES)
+        mode = one_of("feature_mode", self.feature_mode, MODES)
+        few, many = RANKS
+        open_rank = min(max(few, 8 * integer("n_clusters", self.n_clusters, 1)), many)
+        return FeatureSettings(
+            kernels=as_bank(self._bank()),
+            scale=one_of("scale", self.scale, ("standard", "minmax", None)),
+            rank=open_rank if self.rank is None else integer("rank", self.rank, 1),
+            landmarks=self.landmarks,
+            dtype="float64",  # inner products of whitened float32 columns are noise
+            mode="recompute" if mode == "auto" else mode,  # three passes: holding does not pay
+            store_path=self.store_path,
+            sample_rows=integer("sample_rows", self.sample_rows, 2),
+            seed=seed,
+            diagonals=True,
+        )
+
+    def _learn(self, prepared: Prepared, job: Job) -> Found | None:
+        own = job.own
+        k, sample = own.n_clusters, prepared.sample
+        if k == 1:
+            return None
+        reduction = reduce(
+            prepared, own.cosine, own.max_features, self._most_directions(), job.progress
+        )
+        if reduction.size < k:
+            raise ValueError(
+                f"The kernels have only {reduction.size} directions on these rows, too few for "
+                f"{k} clusters: choose other kernels, or increase rank."
+            )
+        partition = self._partition(reduction, own, job)
+        coefficients, unit_rows, mean_square = self._coordinates(reduction, partition)
+        embedding = reduction.embedding(coefficients, unit_rows)
+        embedding = embedding.turned(sample.columns, sample.weights)
+        rows = embedding(sample.columns)
+        run = starts_on(rows, sample.weights, k, own.n_init, KMEANS_STEPS, job.features.seed)
+        weights = reduction.weights(partition.kernel_weights)
+        nothing = np.zeros(k)
+        found = Found(embedding, partition, run, nothing, weights, mean_square, reduction.captured)
+        return self._on_rows(found, prepared.everywhere, KMEANS_STEPS, job.progress)
+
+    def _go_on(self, learned: Found, features: FeatureMap, rows: RowSet, job: Job) -> Found:
+        return self._on_rows(learned, rows, self.polish, job.progress)
+
+    def _on_rows(self, found: Found, rows: RowSet, max_iter: int, progress: Progress) -> Found:
+        """k-means of all embedded rows, from the centroids found so far."""
+        points = embedded_points(rows, found.embedding, found.mean_square)
+        run, sizes = carry_on(points, found.run, max_iter, _reporter(progress))
+        rows.n_scans += points.n_scans
+        return replace(found, run=run, sizes=sizes)
+
+    def _keep(self, learned: Found | None, features: FeatureMap, rows: Rows) -> None:
+        self.kernels_ = list(features.kernels)
+        if learned is None:
+            self._one_cluster(features)
+            return
+        partition, run = learned.partition, learned.run
+        self.converged_ = partition.converged
+        warn_of_end(self, self.converged_, MAX_ITER_REACHED, MORE_ITER, learned.sizes)
+        model = PartitionModel(learned.embedding.unweighted(), run.centres)
+        order = size_order(learned.sizes, model.label_pipeline(), rows)
+        self.model_ = model.in_order(order)
+        self.kernel_weights_ = learned.kernel_weights
+        self.objective_ = partition.objective
+        self.objectives_ = np.array(partition.values)
+        self.inertia_ = run.inertia
+        self.captured_ = learned.captured
+        self.n_iter_ = max(len(partition.values), 1)
+        self.start_ = run.name
+        for name, value in partition.details.items():
+            setattr(self, name, value)
+
+    def _one_cluster(self, features: FeatureMap) -> None:
+        columns: Any = features.unweighted().columns
+        n_kernels = len(features.kernels)
+        nothing = np.zeros(n_kernels)
+        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
+        flat = np.zeros((columns.offsets[-1], 1))
+        embedding = Embedding(scales, flat, np.zeros((n_kernels, 1)), True)
+        self.model_ = PartitionModel(embedding, np.zeros((1, 1)))
+        self.kernel_weights_ = np.full(n_kernels, 1.0 / n_kernels)
+        self.objective_ = self.inertia_ = 0.0
+        self.objectives_ = np.zeros(0)
+        self.captured_, self.n_iter_, self.start_, self.converged_ = 1.0, 1, "none", True
+
+    def transform(self, X: Any) -> Any:
+        """Every row's coordinates in the space in which k-means found the clusters."""
+        return super().transform(X)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
+    def _summary(self) -> str:
+        return f"{self.n_iter_} iterations, objective {self.objective_:.6g}"
+
+
+def _reporter(progress: Progress) -> Any:
+    def report(run: Run) -> None:
+        progress.note(
+            f"all rows, k-means step {run.n_iter}: inertia {run.inertia:.6g}",
+            start=run.name,
+            on="all",
+            round=run.n_iter,
+            objective=run.inertia,
+            moved=run.moved,
+        )
+
+    return report
