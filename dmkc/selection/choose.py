@@ -1,0 +1,183 @@
+"""`dmkc.select`: the best of many candidates without labels, how sure that is, and what else fits.
+
+Where the criteria disagree, the rows have several valid clusterings: then alternatives are
+returned, and answers to a few questions ("do these two rows belong together?") settle the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dmkc.selection.judge import confidence_of, judge, total
+from dmkc.selection.pool import Candidate, Pool
+from dmkc.selection.scores import agreements
+
+DIFFERENT = 0.5
+"""Alternatives agree with each other less than this (adjusted Rand index)."""
+MOST_ALTERNATIVES = 3
+SURE = 0.8
+"""From this confidence on the first candidate stands alone."""
+PRICE_OF_CONTRADICTION = 0.25
+"""What a contradicted answer takes off a candidate's score, which lies between 0 and 2."""
+SHARPNESS = 8.0
+"""Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
+LOOKED_AT = 2000
+"""Pairs of rows among which a question is looked for."""
+
+Answer = tuple[int, int, bool]
+"""Two row numbers, and whether they belong together."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Candidates by falling score, and what can be said of the choice."""
+
+    candidates: list[Candidate]
+    criteria: dict[str, np.ndarray]
+    """One value per candidate; larger is better."""
+    score: np.ndarray
+    """Without answers."""
+    confidence: float
+    """Mean agreement between the candidates that the single criteria would choose."""
+    positions: np.ndarray
+    """Numbers of the rows that the candidates were compared on."""
+    template: Any
+    """An estimator with the parameters that were not open."""
+    seed: int
+    answers: tuple[Answer, ...] = ()
+
+    @classmethod
+    def of(
+        cls, pool: Pool, rows: np.ndarray, positions: np.ndarray, template: Any, seed: int
+    ) -> Selection:
+        """Judge the candidates of a pool on standardised rows."""
+        criteria = judge(pool, rows, template.n_clusters, seed)
+        agreement = agreements(np.array([c.labels for c in pool.candidates]))
+        confidence, score = confidence_of(criteria, agreement), total(criteria)
+        order = np.argsort(-score, kind="stable")
+        ordered = {name: values[order] for name, values in criteria.items()}
+        candidates = [pool.candidates[i] for i in order]
+        return cls(candidates, ordered, score[order], confidence, positions, template, seed)
+
+    @cached_property
+    def standing(self) -> np.ndarray:
+        """The scores, lowered for every answer that a candidate contradicts."""
+        return self.score - PRICE_OF_CONTRADICTION * self.contradictions
+
+    @cached_property
+    def contradictions(self) -> np.ndarray:
+        """How many answers every candidate contradicts."""
+        wrong = np.zeros(len(self.candidates))
+        for i, j, together in self.answers:
+            at = np.searchsorted(self.positions, [i, j])
+            says = np.array([c.labels[at[0]] == c.labels[at[1]] for c in self.candidates])
+            wrong += says != together
+        return wrong
+
+    @property
+    def best(self) -> Candidate:
+        return self.candidates[int(np.argmax(self.standing))]
+
+    @cached_property
+    def alternatives(self) -> list[Candidate]:
+        """The best candidate and, unless confidence is high, up to two clearly different ones."""
+        most = 1 if self.confidence >= SURE else MOST_ALTERNATIVES
+        agreement = agreements(np.array([c.labels for c in self.candidates]))
+        chosen: list[int] = []
+        for i in np.argsort(-self.standing, kind="stable"):
+            if len(chosen) < most and all(agreement[i, j] < DIFFERENT for j in chosen):
+                chosen.append(int(i))
+        return [self.candidates[i] for i in chosen]
+
+    def questions(self, count: int = 1) -> list[tuple[int, int]]:
+        """Pairs of rows whose answer would tell most about which candidate is right.
+
+        Likely candidates disagree most evenly about them.  Ask one, give the answer to `answered`,
+        and ask the next: a question that was asked is not asked again.
+        """
+        rng = np.random.default_rng([self.seed, 8, len(self.answers)])
+        first, second = rng.integers(len(self.positions), size=(2, LOOKED_AT))
+        asked = {frozenset(answer[:2]) for answer in self.answers}
+        labels = np.array([c.labels for c in self.candidates])
+        weight = np.exp(SHARPNESS * (self.standing - self.standing.max()))
+        together = (weight / weight.sum()) @ (labels[:, first] == labels[:, second])
+        found: list[tuple[int, int]] = []
+        for k in np.argsort(np.abs(together - 0.5), kind="stable"):
+            pair = (int(self.positions[first[k]]), int(self.positions[second[k]]))
+            new = pair[0] != pair[1] and frozenset(pair) not in asked
+            if new and len(found) < count:
+                asked.add(frozenset(pair))
+                found.append(pair)
+        return found
+
+    def answered(self, answers: Iterable[Sequence[Any]]) -> Selection:
+        """The selection after more answers: (row, row, whether they belong together)."""
+        known = checked_answers(answers)
+        for i, j, _ in known:
+            for row in (i, j):
+                if row not in self.positions:
+                    raise ValueError(
+                        f"Row {row} is not among the rows that candidates were compared on; give "
+                        "its answers to select(..., answers=...), which takes the row in."
+                    )
+        return replace(self, answers=(*self.answers, *known))
+
+    def estimator(self, which: int = 0) -> Any:
+        """An unfitted estimator that refines an alternative (0: the best) on all rows."""
+        if not 0 <= which < len(self.alternatives):
+            raise ValueError(
+                f"There are {len(self.alternatives)} alternatives, numbered from 0, not {which}."
+            )
+        chosen = self.alternatives[which]
+        parameters = {
+            "scale": chosen.scale,
+            "kernels": list(chosen.kernels),
+            "C": chosen.C,
+            "init": chosen.model,
+        }
+        if self.template.n_clusters == 2:
+            parameters["balance"] = chosen.balance
+        return type(self.template)(**self.template.get_params(deep=False) | parameters)
+
+    def records(self) -> list[dict[str, Any]]:
+        """How every candidate was made and what the criteria say of it, best first."""
+        order = np.argsort(-self.standing, kind="stable")
+        kept = [id(c) for c in self.alternatives]
+        return [
+            self.candidates[i].described()
+            | {name: float(values[i]) for name, values in self.criteria.items()}
+            | {
+                "score": float(self.standing[i]),
+                "contradictions": int(self.contradictions[i]),
+                "alternative": kept.index(id(self.candidates[i]))
+                if id(self.candidates[i]) in kept
+                else None,
+            }
+            for i in order
+        ]
+
+    def table(self) -> pd.DataFrame:
+        """`records` as a table."""
+        return pd.DataFrame(self.records())
+
+
+def checked_answers(answers: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
+    """Answers as (row, row, bool), or a sentence about the first that is not one."""
+    known: list[Answer] = []
+    for answer in answers:
+        if len(answer) != 3 or not all(isinstance(row, int | np.integer) for row in answer[:2]):
+            raise ValueError(
+                "An answer is two row numbers and whether the rows belong together, such as "
+                f"(3, 17, True), not {answer!r}."
+            )
+        i, j, together = answer
+        if i == j or i < 0 or j < 0 or together not in (True, False):
+            raise ValueError(f"{answer!r} does not say whether two different rows belong together.")
+        known.append((int(i), int(j), bool(together)))
+    return tuple(known)

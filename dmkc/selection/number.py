@@ -1,0 +1,114 @@
+"""How many clusters: the number whose clusters hold up best on a sample of the rows.
+
+A clusterer hands in how it labels rows for a given number of clusters.  Every number in the range
+is tried on a sample, and on three disjoint parts of it, and judged by criteria that can be compared
+across numbers.  Their size matters as well as their order (between the right number and the next
+one they fall by a lot), so they are rescaled to 0..1 and averaged; ties go to fewer clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from dmkc.clusterers.prepare import Prepared
+from dmkc.selection.combine import mean_rescaled
+from dmkc.selection.evidence import Evidence, gaussian_cloud, spread_out
+from dmkc.selection.scores import modularity, silhouette, stability
+
+AUTO_RANGE = (2, 10)
+ROWS_PER_CLUSTER = 10
+"""With "auto", no more clusters are tried than leave this many rows for each."""
+PARTS = 3
+
+Labeler = Callable[[np.ndarray], np.ndarray]
+FitOnSample = Callable[[Prepared, int], Labeler]
+"""From the rows of a sample and a number of clusters to labels of kernel columns."""
+
+
+@dataclass(frozen=True)
+class NumberChoice:
+    """The chosen number of clusters and what was known of all of them."""
+
+    n_clusters: int
+    scores: list[dict[str, Any]]
+    """One per number: `n_clusters`, the criteria, their mean after rescaling `score`, `chosen`."""
+
+
+def cluster_range(n_clusters: Any) -> tuple[int, int]:
+    """The fewest and the most clusters that the parameter `n_clusters` allows."""
+    if _is_whole(n_clusters) and n_clusters >= 1:
+        return int(n_clusters), int(n_clusters)
+    if isinstance(n_clusters, str) and n_clusters == "auto":
+        return AUTO_RANGE
+    if isinstance(n_clusters, (tuple, list)) and len(n_clusters) == 2:
+        low, high = n_clusters
+        if _is_whole(low) and _is_whole(high) and 2 <= low < high:
+            return int(low), int(high)
+    raise ValueError(
+        "n_clusters must be an integer of at least 1, a range such as (2, 8) that begins at 2 or "
+        f'more, or "auto", not {n_clusters!r}.'
+    )
+
+
+def cut_range(n_clusters: Any, n_rows: int) -> tuple[int, int]:
+    """The range for this many rows: "auto" adapts to them, a range that was given does not."""
+    low, high = cluster_range(n_clusters)
+    if isinstance(n_clusters, str):
+        return low, max(low, min(high, n_rows // ROWS_PER_CLUSTER))
+    if low < high and n_rows < PARTS * high:
+        raise ValueError(
+            f"To choose among up to {high} clusters at least {PARTS * high} rows are needed, but "
+            f"there are {n_rows}: give a shorter range."
+        )
+    return low, high
+
+
+def choose_number(
+    prepared: Prepared, fit: FitOnSample, low: int, high: int, seed: int
+) -> NumberChoice:
+    """Try all numbers of clusters from `low` to `high` on the sample of the prepared rows."""
+    sample = prepared.of_sample(spread_out(prepared.sample.weights))
+    n, columns = len(sample.positions), sample.sample.columns
+    evidence = Evidence.of(sample.standardised)
+    cloud = Evidence.of(gaussian_cloud(sample.standardised, seed % 2**32))
+    mixed = np.random.default_rng([seed, 5]).permutation(n)
+    parts = [np.sort(part) for part in np.array_split(mixed, PARTS)]
+    smaller = [sample.of_sample(part) for part in parts]
+    numbers = range(low, high + 1)
+    criteria: dict[str, list[float]] = {}
+    for m in numbers:
+        labels = fit(sample, m)(columns)
+        opinions = [fit(part, m)(columns) for part in smaller]
+        found = {
+            "stability": stability(opinions, parts),
+            "silhouette": silhouette(evidence.distances, labels),
+            "modularity": modularity(evidence.graph, labels) - _modularity_of(cloud, m, seed),
+        }
+        whole = len(np.unique(labels)) == m  # else these are the clusters of a smaller number
+        for name, value in found.items():
+            criteria.setdefault(name, []).append(value if whole else np.nan)
+    score = mean_rescaled({name: np.array(values) for name, values in criteria.items()})
+    best = int(np.argmax(score))
+    scores = [
+        {"n_clusters": m}
+        | {name: float(values[i]) for name, values in criteria.items()}
+        | {"score": float(score[i]), "chosen": i == best}
+        for i, m in enumerate(numbers)
+    ]
+    return NumberChoice(numbers[best], scores)
+
+
+def _modularity_of(cloud: Evidence, m: int, seed: int) -> float:
+    """What cutting a cloud without clusters into as many pieces gives."""
+    pieces = KMeans(m, n_init=3, random_state=seed % 2**32).fit(cloud.rows)
+    return modularity(cloud.graph, pieces.labels_)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

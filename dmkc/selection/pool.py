@@ -1,0 +1,181 @@
+"""The candidates: starts x kernel widths x scalings x balance, fitted to a sample in batches.
+
+All starts of a bank share every scan.  C is calibrated to the data (see `margin.calibrated_c`),
+without which most candidates would collapse or never leave their start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dmkc.clusterers.cccp import MarginSettings
+from dmkc.clusterers.margin import Learned, calibrated_c, race
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
+from dmkc.clusterers.shapes import shaped
+from dmkc.clusterers.starts import Start, in_order, k_means_start, starts_on_sample
+from dmkc.data import as_rows
+from dmkc.kernels import Gaussian, Kernel, Linear, Polynomial
+from dmkc.progress import Progress
+from dmkc.scan.engine import ThreadEngine
+
+WIDTHS = (0.05, 0.15, 0.5, 2.0)
+WIDE_BANK: tuple[Kernel, ...] = (Linear(), *(Gaussian(width) for width in WIDTHS))
+BANKS: tuple[tuple[Kernel, ...], ...] = (
+    *((Linear(), Polynomial(2), Gaussian(width)) for width in WIDTHS),
+    WIDE_BANK,
+)
+FEW_BANKS = (BANKS[2], WIDE_BANK)
+"""Banks for columns that are not divided by their spread."""
+BALANCES = (0.0, 0.3)
+INIT = ("k-means", "kernel-k-means", "pca", "random")
+PER_KIND = 2
+"""Components per kernel, and random starts."""
+SMALLEST = 0.1
+"""Candidates with a cluster below this part of an equal share are dropped."""
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """What candidates are made of; a parameter that is given has one value."""
+
+    scales: tuple[str | None, ...]
+    banks: tuple[tuple[Kernel, ...], ...] | None
+    """None: the library's choice for each scaling."""
+    C: float | None
+    """None: calibrated."""
+    balances: tuple[float | None, ...]
+    norm: float
+    rank: int
+    solver: str
+
+    def banks_of(self, scale: str | None) -> tuple[tuple[Kernel, ...], ...]:
+        if self.banks is not None:
+            return self.banks
+        return BANKS if scale is not None else FEW_BANKS
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A clustering of the sample, and how it came about."""
+
+    scale: str | None
+    kernels: tuple[Kernel, ...]
+    C: float
+    balance: float | None
+    start: str
+    labels: np.ndarray
+    """Of the sample."""
+    start_labels: np.ndarray
+    loss: float
+    """Objective divided by C, which candidates of different C share as a unit."""
+    model: KernelModel
+
+    def described(self) -> dict[str, Any]:
+        """How it was made, in plain values."""
+        return {
+            "scale": self.scale,
+            "kernels": list(self.kernels),
+            "C": self.C,
+            "balance": self.balance,
+            "start": self.start,
+        }
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Different candidates, and what simple methods that know no margin say of the same rows."""
+
+    candidates: list[Candidate]
+    witnesses: list[np.ndarray]
+    n_fits: int
+
+
+def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int) -> Pool:
+    """Fit all candidates to a sample of rows in memory."""
+    found: list[Candidate] = []
+    witnesses: list[np.ndarray] = []
+    for scale in made_of.scales:
+        shapes: list[Start] | None = None
+        for bank in made_of.banks_of(scale):
+            ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed)
+            if shapes is None:
+                shapes = _shapes(ready, n_clusters, seed)
+                own = starts_on_sample(ready, "k-means", 1, n_clusters, seed)
+                known = [*own, *(s for s in shapes if s.name != "radius")]
+                witnesses += [s.labels for s in known]
+            starts = _all_starts(ready, shapes, n_clusters, seed)
+            found += _fits(ready, starts, bank, scale, n_clusters, made_of, seed)
+    return Pool(_distinct(found, n_clusters), witnesses, len(found))
+
+
+def _ready(
+    rows: np.ndarray,
+    bank: tuple[Kernel, ...],
+    scale: str | None,
+    n_clusters: int,
+    rank: int,
+    seed: int,
+) -> Prepared:
+    n = len(rows)
+    settings = FeatureSettings(
+        bank, scale, rank, "uniform", "float64", "persist", None, max(n, 2), seed
+    )
+    return prepare(as_rows(rows), ThreadEngine(), settings, n_clusters)
+
+
+def _shapes(ready: Prepared, m: int, seed: int) -> list[Start]:
+    """The starts that do not depend on kernels."""
+    kinds = ("spectral", "mixture", "radius") if m == 2 else ("spectral", "mixture")
+    weights = ready.sample.weights
+    made = [Start(kind, shaped(kind, ready.standardised, weights, m, seed)) for kind in kinds]
+    return [start for start in made if start.shares(m, weights).min() > 0]
+
+
+def _all_starts(ready: Prepared, shapes: Sequence[Start], m: int, seed: int) -> list[Start]:
+    kinds = INIT if m == 2 else INIT[:3]
+    starts = [*starts_on_sample(ready, list(kinds), PER_KIND, m, seed), *shapes]
+    return list({in_order(start.labels).tobytes(): start for start in reversed(starts)}.values())
+
+
+def _fits(
+    ready: Prepared,
+    starts: list[Start],
+    bank: tuple[Kernel, ...],
+    scale: str | None,
+    m: int,
+    made_of: Ingredients,
+    seed: int,
+) -> list[Candidate]:
+    c = made_of.C
+    if c is None:
+        c = calibrated_c(ready, k_means_start(ready, starts, m, seed), m, made_of.norm)
+    found = []
+    for balance in made_of.balances if m == 2 else (None,):
+        settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
+        fits = race(ready, settings, m, starts, Progress(0, settings.tol))
+        for start, fit in zip(starts, fits, strict=True):
+            model = Learned(fit, start.name, settings).kernel_model(ready.features)
+            labels = model.label_pipeline().answer(ready.sample.columns)
+            loss = fit.model.objective / c
+            found.append(
+                Candidate(scale, bank, c, balance, start.name, labels, start.labels, loss, model)
+            )
+    return found
+
+
+def _distinct(candidates: Sequence[Candidate], m: int) -> list[Candidate]:
+    """Candidates with different labelings and no tiny cluster; any, if all have one."""
+    unique: dict[bytes, Candidate] = {}
+    for candidate in candidates:
+        unique.setdefault(in_order(candidate.labels).tobytes(), candidate)
+    large = [
+        c
+        for c in unique.values()
+        if np.bincount(c.labels, minlength=m).min() * m >= SMALLEST * len(c.labels)
+    ]
+    return large or list(unique.values())

@@ -1,0 +1,148 @@
+"""From any input to a selection: take a sample, settle the number of clusters, fill the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from dmkc.clusterers.base import integer, number, seed_of
+from dmkc.clusterers.mkc import MultipleKernelClustering
+from dmkc.clusterers.prepare import SAMPLE_BYTES
+from dmkc.data import Rows, as_rows, check_weights, with_weights
+from dmkc.data.rows import scan_width
+from dmkc.kernels import as_bank
+from dmkc.scan.engine import Engine, open_engine
+from dmkc.scan.grid import Grid
+from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.survey import TakeScan, sample_positions
+from dmkc.selection.choose import Selection, checked_answers
+from dmkc.selection.evidence import spread_out
+from dmkc.selection.pool import BALANCES, Ingredients, make_pool
+
+ROWS = 1000
+"""Rows that candidates are compared on."""
+
+
+def select(
+    X: Any,
+    estimator: MultipleKernelClustering | None = None,
+    *,
+    answers: Iterable[Sequence[Any]] = (),
+    sample_rows: int = ROWS,
+    sample_weight: Any = None,
+) -> Selection:
+    """Choose parameters and start of multiple kernel clustering without labels.
+
+    Some 50 to 250 candidates (starts x kernel widths x scalings x balance) are fitted to a sample
+    of the rows and judged by five criteria that use no labels.
+
+    Parameters
+    ----------
+    X : rows, in any form that `fit` takes.
+    estimator : MultipleKernelClustering or None, default=None
+        Its parameters that are "auto" (`scale`, `kernels`, `C`, `balance`, `n_clusters`) are open;
+        the others are kept.  None leaves all open but `n_clusters=2`.
+    answers : list of (row, row, bool), default=()
+        Pairs of rows and whether they belong together.
+    sample_rows : int, default=1000
+        Rows that candidates are compared on.
+    sample_weight : array or None, default=None
+        One weight per row.
+
+    Returns
+    -------
+    Selection
+        With `best`, `confidence`, `alternatives`, `questions()`, `answered(...)`, `table()` and
+        `estimator()`, which gives the estimator to fit to all rows.
+
+    Examples
+    --------
+    >>> import dmkc
+    >>> from dmkc.datasets import make_blobs
+    >>> X, y = make_blobs(300, centers=2, seed=0)
+    >>> found = dmkc.select(X)
+    >>> labels = found.estimator().fit_predict(X)
+    """
+    if estimator is None:
+        estimator = MultipleKernelClustering(
+            scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
+        )
+    if not is_open(estimator.init):
+        raise ValueError("The start is chosen with the other parameters: leave init out.")
+    if estimator.threshold != "unit":
+        raise ValueError("Candidates have a unit threshold: leave threshold out, or give C.")
+    known = checked_answers(answers)
+    seed = seed_of(estimator.random_state)
+    rows, engine = as_rows(X), open_engine(estimator.client)
+    with one_blas_thread():
+        wanted = integer("sample_rows", sample_rows, 20)
+        positions, values = _take(rows, engine, wanted, known, sample_weight, seed)
+        template = clone(estimator).set_params(random_state=seed, client=estimator.client)
+        m = _settled_number(template, values)
+        template.set_params(n_clusters=m)
+        if m < 2:
+            raise ValueError("There is nothing to choose with a single cluster.")
+        pool = make_pool(values, m, _ingredients(template), seed)
+        spread = values.std(axis=0)
+        standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        found = Selection.of(pool, standard, positions, template, seed)
+        return found.answered(known)
+
+
+def is_open(value: Any) -> bool:
+    """Whether a parameter is left to be chosen."""
+    return isinstance(value, str) and value == "auto"
+
+
+def _ingredients(template: MultipleKernelClustering) -> Ingredients:
+    t, two = template, template.n_clusters == 2
+    balance = t._balance(t.n_clusters, None) if not is_open(t.balance) else None
+    return Ingredients(
+        scales=("standard", None) if is_open(t.scale) else (t.scale,),
+        banks=None if is_open(t.kernels) else (as_bank(t.kernels),),
+        C=None if t.C is None or is_open(t.C) else number("C", t.C, 0, True),
+        balances=BALANCES if is_open(t.balance) and two else (balance,),
+        norm=number("norm", t.norm, 1, False, finite=False),
+        rank=integer("rank", t.rank, 1),
+        solver=t.solver,
+    )
+
+
+def _settled_number(template: MultipleKernelClustering, values: np.ndarray) -> int:
+    """The number of clusters; where it is open, the one that the library's defaults choose."""
+    if isinstance(template.n_clusters, int | np.integer):
+        return int(template.n_clusters)
+    plain = MultipleKernelClustering(template.n_clusters, random_state=template.random_state)
+    return plain.fit(values).n_clusters_
+
+
+def _take(
+    rows: Rows, engine: Engine, wanted: int, answers: Any, sample_weight: Any, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers and dense values of a sample that holds the rows of all answers."""
+    n, d = rows.n_rows, rows.n_columns
+    asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
+    if len(asked) and asked.max() >= n:
+        raise ValueError(f"An answer names row {asked.max()}, but X has {n} rows.")
+    size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
+    positions = np.union1d(sample_positions(n, size, seed), asked)
+    grid = Grid.plan(n, scan_width(rows), engine.block_bytes, engine.threads)
+    blocks = list(rows.blocks(grid.block_rows))
+    if sample_weight is not None:
+        blocks = with_weights(blocks, check_weights(sample_weight, n))
+    values, weights = engine.scan(TakeScan(positions), blocks, grid)
+    values = values.toarray() if sp.issparse(values) else np.asarray(values)
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "Input X contains NaN or infinite (inf) value(s): fill in or drop these rows before "
+            "clustering."
+        )
+    if sample_weight is not None:
+        which = np.union1d(spread_out(weights), np.searchsorted(positions, asked))
+        positions, values = positions[which], values[which]
+    return positions, values
