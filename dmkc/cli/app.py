@@ -6,17 +6,19 @@ import argparse
 import contextlib
 import difflib
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from dmkc import __version__
-from dmkc.cli import completion, datasets, demo, evaluate, fit, info, predict
+from dmkc.cli import cluster, completion, datasets, demo, evaluate, fit, info, predict, submit
 from dmkc.cli.errors import Failure, UserError, is_users, sentence
 
-COMMANDS = (fit, predict, evaluate, info, datasets, demo, completion)
+COMMANDS = (fit, submit, predict, evaluate, info, datasets, cluster, demo, completion)
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
 EXAMPLE = """\
 example:
@@ -63,13 +65,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     debug = "--debug" in words
     try:
-        with _plain_warnings():
+        with _plain_warnings(), _tidy_end():
             args = _parse(parser, words)
             if args is None:
                 return 2
             args.run(args)
             sys.stdout.flush()
         return 0
+    except Terminated:
+        return _end("ended by a signal; whatever was only half written is removed.", 143, debug)
     except SystemExit as end:  # --help and --version
         return int(end.code or 0)
     except KeyboardInterrupt:
@@ -94,6 +98,7 @@ def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
         close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
         hint = f"; did you mean {close[0]}?" if close else f" (see {_prog(args)} --help)."
         raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
+    args.words = words
     if not hasattr(args, "run"):
         _deepest(parser, args).print_help(sys.stderr)
         return None
@@ -112,6 +117,27 @@ def _deepest(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argpa
             if chosen in action.choices:
                 return _deepest(action.choices[chosen], args)
     return parser
+
+
+class Terminated(BaseException):
+    """SIGTERM, by which queues announce the end of a job."""
+
+
+@contextlib.contextmanager
+def _tidy_end() -> Iterator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that clusters are closed and jobs given back."""
+
+    def end(*_: Any) -> NoReturn:
+        raise Terminated("ended by a signal")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

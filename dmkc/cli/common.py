@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from dmkc.cli.errors import UserError
+from dmkc.cli.errors import Failure, UserError
 
 
 def add_command(commands: Any, name: str, text: str, example: str, run: Any) -> Any:
@@ -37,27 +37,41 @@ def voice(args: argparse.Namespace) -> int:
     return 0 if args.quiet else 2 if args.verbose else 1
 
 
-def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Dask scheduler to run on, such as tcp://host:8786 [threads of this machine]",
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Where a command computes."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--cluster",
+        metavar="CONFIG",
+        help="cluster to run on, a YAML file as in cluster_configs [threads of this machine]",
+    )
+    group.add_argument(
+        "--scheduler", metavar="ADDRESS", help="running Dask scheduler, such as tcp://host:8786"
     )
 
 
 @contextlib.contextmanager
 def client_of(args: argparse.Namespace) -> Iterator[Any]:
-    """The client of the chosen scheduler while a command runs, or None."""
-    if args.scheduler is None:
+    """The client of the chosen cluster while a command runs, or None."""
+    config: Any = args.cluster
+    if args.scheduler is not None:
+        config = {"kind": "existing", "address": args.scheduler, "timeout": "10s"}
+    if config is None:
         yield None
         return
-    from distributed import Client
+    from dmkc import cluster
+    from dmkc.cluster.opening import dashboard_of
 
-    try:
-        client = Client(args.scheduler, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as problem:
-        raise UserError(f"No Dask scheduler answers at {args.scheduler} ({problem}).") from None
-    with client, client.as_current():
+    with contextlib.ExitStack() as stack:
+        try:
+            checked = cluster.read(config)
+            client = stack.enter_context(cluster.open(checked))
+        except cluster.ClusterError as problem:
+            kind = UserError if args.scheduler is not None else Failure
+            raise kind(str(problem)) from problem
+        link = dashboard_of(client, checked)
+        if link:
+            say(f"dashboard: {link}", getattr(args, "quiet", False))
         yield client
 
 

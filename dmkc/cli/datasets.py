@@ -14,7 +14,7 @@ import zarr
 
 from dmkc import datasets as library
 from dmkc.cli import outputs
-from dmkc.cli.common import add_command, add_force, print_pairs, say
+from dmkc.cli.common import add_cluster, add_command, add_force, client_of, print_pairs, say
 from dmkc.cli.errors import Failure, UserError
 from dmkc.cli.options import as_argument, whole_number
 from dmkc.datasets.folder import VARIABLE
@@ -62,6 +62,7 @@ def _add_make(inner: Any) -> None:
         kind.add_argument("--seed", type=number, default=0, metavar="N", help="seed [0]")
         kind.add_argument("--dtype", default="float32", metavar="TYPE", help="type [float32]")
         add_force(kind)
+        add_cluster(kind)
         for key, given in inspect.signature(function).parameters.items():
             if key not in OWN:
                 kind.add_argument(
@@ -112,7 +113,8 @@ def _make(args: argparse.Namespace) -> None:
     make = getattr(library, f"make_{args.name}")
     chunk = min(DEFAULT_CHUNK, max(args.rows, 1))
     X, y = make(args.rows, seed=args.seed, chunks=chunk, dtype=dtype, **chosen)
-    _write(path, args, X, y, args.name, {"seed": args.seed, **chosen})
+    with client_of(args):
+        _write(path, args, X, y, args.name, {"seed": args.seed, **chosen})
 
 
 def _copy(args: argparse.Namespace) -> None:

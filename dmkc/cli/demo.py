@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dmkc.cli.common import add_command
+from dmkc.cli.common import add_cluster, add_command, client_of
 from dmkc.cli.options import as_argument, whole_number
 
 
@@ -19,9 +19,11 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=as_argument(whole_number), default=0, metavar="N", help="seed [0]"
     )
+    add_cluster(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     from dmkc import demo
 
-    demo.run(Path(args.out), seed=args.seed)
+    with client_of(args):
+        demo.run(Path(args.out), seed=args.seed)

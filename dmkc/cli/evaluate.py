@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.cli.common import add_command, print_pairs
+from dmkc.cli.common import add_cluster, add_command, client_of, print_pairs
 from dmkc.cli.errors import UserError
 from dmkc.cli.labels import read_labels
 from dmkc.metrics import Contingency, all_metrics, contingency
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument("labels", metavar="LABELS", help=text % "labels or a run folder")
     parser.add_argument("truth", metavar="TRUTH", help=text % "true classes")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_cluster(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -31,7 +32,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(
             f"{args.labels} has {len(labels)} labels, but {args.truth} has {len(truth)}."
         )
-    counted = contingency(truth, labels)
+    with client_of(args):
+        counted = contingency(truth, labels)
     metrics = all_metrics(counted)
     if args.json:
         print(json.dumps({"metrics": metrics, **_table(counted)}, indent=2))

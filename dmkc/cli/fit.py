@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import datetime
+import contextlib
 import json
 import logging
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dmkc import __version__
-from dmkc.cli import outputs
+from dmkc.cli import outputs, runs
 from dmkc.cli.common import (
+    add_cluster,
     add_command,
     add_force,
-    add_scheduler,
     add_voice,
     client_of,
     kernel_text,
@@ -29,66 +28,184 @@ from dmkc.cli.common import (
 )
 from dmkc.cli.errors import UserError, is_users, sentence
 from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
-from dmkc.cli.options import add_parameters, estimator_values, given_parameters
+from dmkc.cli.options import add_parameters, as_argument, estimator_values, given_parameters
 from dmkc.cli.params import params_text, read_params, resolve
+from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import Table, add_input, open_table
 from dmkc.data import as_rows
 from dmkc.metrics import all_metrics
 from dmkc.modelfile import ESTIMATORS
+from dmkc.modelfile.staging import remove
+from dmkc.resume import CheckpointError, checkpoint
 
 FITTED = {
     "C": "C_",
+    "c2": "c2_",
+    "selected": "selected_features_",
+    "synchronisation": "synchronisation_",
     "objective": "objective_",
     "start": "start_",
     "relabelings": "n_iter_",
     "scans": "n_scans_",
+    "violated_pairs": "n_violated_",
 }
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
 
 def add(commands: Any) -> None:
-    parser = add_command(commands, "fit", "cluster the rows of a file", EXAMPLE, run)
-    parser.usage = "dmkc fit INPUT --out FOLDER [options]"
+    add_fit(add_command(commands, "fit", "cluster the rows of a file", EXAMPLE, run), "fit")
+
+
+def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
+    """The options of a fit, which are also those of a submitted one."""
+    parser.usage = f"dmkc {name} INPUT --out FOLDER [options]\n       dmkc {name} --resume FOLDER"
     parser.add_argument(
-        "input", metavar="INPUT", help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups"
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
     )
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="folder of the results")
+    parser.add_argument("--out", metavar="FOLDER", help="folder of the results")
+    parser.add_argument("--resume", metavar="FOLDER", help="go on with a run that was ended early")
+    parser.add_argument(
+        "--checkpoint",
+        type=as_argument(_seconds),
+        default=5.0,
+        metavar="SECONDS",
+        help="how often what was computed is forced to the disk [5]",
+    )
     parser.add_argument("--truth", metavar="FILE", help="true classes to compare with")
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     method = parser.add_argument(
         "--method", metavar="|".join(ESTIMATORS), help=f"clusterer [{next(iter(ESTIMATORS))}]"
     )
-    method.words = tuple(ESTIMATORS)
+    method.words = tuple(ESTIMATORS)  # type: ignore[attr-defined]
+    parser.add_argument(
+        "--auto", action="store_true", help="choose scale, kernels, C and balance without labels"
+    )
     parser.add_argument("--no-report", action="store_true", help="write no report.html")
     add_force(parser)
-    add_scheduler(parser)
+    add_cluster(parser)
     add_voice(parser)
     add_input(parser)
     add_parameters(parser)
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.resume is not None:
+        found = resumed(args)
+        if found is None:
+            return
+        args, order, folder = found
+    else:
+        order, folder = ordered(args), outputs.run_target(args.out, args.force)
+    with contextlib.chdir(order.folder):
+        _perform(args, order, folder, fresh=not runs.is_begun(folder) or args.force)
+
+
+def ordered(args: argparse.Namespace) -> Order:
+    """A new run, with everything that the command line says."""
+    missing = [name for name, value in (("INPUT", args.input), ("--out", args.out)) if not value]
+    if missing:
+        raise UserError(
+            f"The following arguments are required: {', '.join(missing)} (see dmkc fit --help)."
+        )
     stored = read_params(Path(args.params)) if args.params else {}
-    method, cls, plain = resolve(args.method, stored, given_parameters(args), args.params)
+    given = given_parameters(args)
+    method, cls, plain = resolve(args.method, stored, given, args.params)
+    if args.auto:
+        plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
+    words = ["fit", *args.words[1:]]
+    return Order(words, str(Path.cwd()), {"method": method, **plain})
+
+
+def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] | None:
+    """The run to go on with, as it was ordered; None when it is finished."""
+    from dmkc.cli.app import build_parser
+
+    if args.out or args.force:
+        raise UserError("--resume names the folder itself; leave --out and --force out.")
+    folder = Path(args.resume).expanduser().absolute()
+    if runs.is_finished(folder):
+        remove(folder / runs.JOURNAL)
+        say(f"{args.resume} is finished; dmkc info {args.resume} shows it.", args.quiet)
+        return None
+    order = runs.read_order(folder)
+    if order is None:
+        if args.input is None:
+            raise UserError(f"There is no run at {args.resume}; give INPUT to start one there.")
+        say(f"there is no run at {args.resume} yet; starting one", args.quiet)
+        args.out = args.resume
+        return args, ordered(args), outputs.run_target(args.out, False)
+    if given_parameters(args) or args.params or args.method:
+        raise UserError("--resume goes on with the parameters of the run; give none of them.")
+    then = build_parser().parse_args(order.words)
+    if args.input not in (None, then.input):
+        raise UserError(f"{args.resume} is a run of {then.input} and not of {args.input}.")
+    if args.cluster or args.scheduler:
+        then.scheduler = args.scheduler
+        then.cluster = None if args.cluster is None else str(Path(args.cluster).absolute())
+    then.quiet, then.verbose, then.debug = args.quiet, args.verbose, args.debug
+    then.force = False
+    say(f"going on with the run in {args.resume}", args.quiet)
+    return then, order, folder
+
+
+def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
+    plain = dict(order.parameters)
+    method = plain.pop("method")
+    cls = ESTIMATORS[method]
     values = estimator_values(cls, plain)
-    folder = outputs.run_target(args.out, args.force)
     table = open_table(args)
     truth = None if args.truth is None else _truth(args.truth, table)
     for note in table.notes:
         say(note, args.quiet)
     is_new = outputs.make_run_folder(folder)
-    with _log(folder) as log:
+    if fresh:
+        runs.forget(folder)
+    with RunLog(folder) as log:
         try:
             log.info("dmkc %s fit %s", __version__, args.input)
-            with client_of(args) as client:
+            order.save(folder)
+            with (
+                checkpoint(folder, every=args.checkpoint),
+                runs.reported(folder, log),
+                client_of(args) as client,
+            ):
+                runs.tidy(folder)
                 model = cls(**values, verbose=voice(args), client=client)
                 title = f"dmkc {__version__} fit of {Path(args.input).name}"
                 _fit(args, model, table, truth, folder, params_text(method, plain, title), log)
+            remove(folder / runs.JOURNAL)
+            runs.write_status(folder, runs.DONE)
         except BaseException as problem:
             log.info("ended early: %s: %s", type(problem).__name__, sentence(problem))
-            if is_new and is_users(problem):
-                outputs.discard_run(folder)
+            if fresh and is_users(problem):
+                runs.forget(folder)
+                if is_new:
+                    outputs.discard_run(folder)
+            elif not isinstance(problem, CheckpointError):
+                runs.write_status(folder, "ended early", reason=sentence(problem))
+                say(f"go on with it: dmkc fit --resume {folder}", args.quiet)
             raise
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise ValueError(f"{text!r} is not a number of seconds.")
+    return found
+
+
+def _left_open(cls: type, given: Any) -> list[str]:
+    """The parameters that --auto leaves open: those that are not given."""
+    names = getattr(cls, "selectable", ())
+    if not names:
+        raise UserError("--auto is for the method mkc: other methods have nothing to choose from.")
+    return [name for name in names if name not in given]
 
 
 def _fit(
@@ -103,8 +220,6 @@ def _fit(
     began = time.perf_counter()
     model.fit(table.X)
     seconds = time.perf_counter() - began
-    for record in model.history_:
-        log.info("scan %s", json.dumps(record))
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.
     outputs.clear_results(folder)
@@ -117,8 +232,7 @@ def _fit(
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
         found["metrics"] = all_metrics(truth, read_labels(str(folder / "labels.zarr")))
-    outputs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
-    _show(found, args.out)
+    _show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
         from dmkc.report import write_report
@@ -132,6 +246,8 @@ def _fit(
             seconds=seconds,
             notes=table.notes,
         )
+    # Last, since it says that the run is finished.
+    outputs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 
@@ -151,24 +267,38 @@ def _truth(where: str, table: Table) -> Any:
 
 
 def _metrics(model: Any, folder: Path, n: int, seconds: float) -> dict[str, Any]:
-    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
     found = {
         "rows": n,
         "columns": int(model.n_features_in_),
+        "clusters": model.n_clusters_,
         "cluster_sizes": cluster_sizes(folder / "labels.zarr"),
         "seconds": round(seconds, 3),
     }
     for key, name in FITTED.items():
         if hasattr(model, name):
             found[key] = np.asarray(getattr(model, name)).tolist()
-    found["kernel_weights"] = {
-        f"{number}: {kernel_text(kernel)}": weight
-        for number, (kernel, weight) in enumerate(weights, start=1)
-    }
+    if getattr(model, "confidence_", None) is not None:
+        found["confidence"] = round(model.confidence_, 3)
+        found["candidates"] = len(model.selection_)
+    elif getattr(model, "selection_", None) is not None:
+        found["clusters_tried"] = {
+            str(tried["n_clusters"]): round(tried["score"], 3) for tried in model.selection_
+        }
+    if hasattr(model, "kernel_weights_"):
+        found["kernel_weights"] = weights_by_kernel(model)
     return found
 
 
-def _show(found: dict[str, Any], out: str) -> None:
+def weights_by_kernel(model: Any) -> dict[str, float]:
+    """The weight of every kernel of a model, numbered, since a bank may hold a kernel twice."""
+    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
+    return {
+        f"{number}: {kernel_text(kernel)}": weight
+        for number, (kernel, weight) in enumerate(weights, start=1)
+    }
+
+
+def _show(found: dict[str, Any], out: Path) -> None:
     pairs: list[tuple[str, Any]] = []
     for name, value in found.items():
         label = name.replace("_", " ")
@@ -179,36 +309,3 @@ def _show(found: dict[str, Any], out: str) -> None:
         else:
             pairs.append((label, value))
     print_pairs([*pairs, ("results", out)])
-
-
-class _log:
-    """The log of a run: what the library logs, warnings, and what the command adds."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / outputs.LOG
-        self._logger = logging.getLogger("dmkc")
-
-    def __enter__(self) -> logging.Logger:
-        if not self._path.exists():
-            self._path.write_text(outputs.RUN_MARK, encoding="utf-8")
-        self._handler = logging.FileHandler(self._path, encoding="utf-8")
-        self._handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        self._level, self._show = self._logger.level, warnings.showwarning
-        self._logger.addHandler(self._handler)
-        self._logger.setLevel(logging.INFO)
-        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        self._logger.info("started %s", started)
-        shown = self._show
-
-        def show(message: Any, *args: Any, **kwargs: Any) -> None:
-            self._logger.info("warning: %s", " ".join(str(message).split()))
-            shown(message, *args, **kwargs)
-
-        warnings.showwarning = show
-        return self._logger
-
-    def __exit__(self, *_: Any) -> None:
-        warnings.showwarning = self._show
-        self._logger.removeHandler(self._handler)
-        self._logger.setLevel(self._level)
-        self._handler.close()

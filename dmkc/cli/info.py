@@ -11,9 +11,9 @@ import numpy as np
 import zarr
 
 from dmkc.cli import outputs
-from dmkc.cli.common import add_command, counted, kernel_text, print_pairs
+from dmkc.cli.common import add_command, counted, print_pairs
 from dmkc.cli.errors import UserError
-from dmkc.cli.fit import FITTED
+from dmkc.cli.fit import FITTED, weights_by_kernel
 from dmkc.cli.predict import model_path
 from dmkc.modelfile import is_model_file, load, read_description
 
@@ -54,23 +54,23 @@ def describe_model(text: str) -> dict[str, Any]:
     """Kernels, sizes, parameters and versions of a model that has been read and checked."""
     model: Any = load(model_path(text))
     stored = read_description(model_path(text))
-    columns = model.model_.features.columns
-    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
-    marks = len(columns.landmarks)
-    what = _landmark_kind(model, stored)
-    return {
+    columns = model.model_.label_pipeline().columns
+    found = {
         "model": stored["estimator"],
-        "clusters": model.n_clusters,
+        "clusters": model.n_clusters_,
         "columns": int(model.n_features_in_),
         "column names": list(map(str, getattr(model, "feature_names_in_", []))),
-        "kernel weights": {
-            f"{number}: {kernel_text(kernel)}": weight
-            for number, (kernel, weight) in enumerate(weights, start=1)
-        },
-        "features": model.model_.n_features,
-        "scores": len(model.model_.biases),
-        "precision": columns.dtype.name,
-        "landmarks": f"The file holds {marks} landmarks, which are {what}.",
+    }
+    if hasattr(model, "kernel_weights_"):
+        found["kernel weights"] = weights_by_kernel(model)
+    found["features"] = model.model_.n_features
+    if hasattr(model.model_, "biases"):
+        found["scores"] = len(model.model_.biases)
+    found["precision"] = np.dtype(columns.dtype).name
+    if hasattr(columns, "landmarks"):
+        marks, what = len(columns.landmarks), _landmark_kind(model, stored)
+        found["landmarks"] = f"The file holds {marks} landmarks, which are {what}."
+    return found | {
         "fitted": {
             key: np.asarray(getattr(model, name)).tolist()
             for key, name in FITTED.items()

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from dmkc.cli.errors import UserError
-from dmkc.clusterers.base import KernelClusterer, one_of
+from dmkc.clusterers.base import one_of
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.modelfile import ESTIMATORS
 from dmkc.modelfile.registry import KERNELS, kernel_from_json
 
 ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
 """Shorter names that stand beside the parameter's own."""
+SHOWN = {"int": "N", "float": "X", "bool": "true|false", "links": "FILE"}
+"""What stands for the value of an option, by the first word of its documented type."""
 NOT_OPTIONS = ("client", "verbose")
 """Parameters that --scheduler, --quiet and --verbose stand for."""
 
@@ -55,8 +58,9 @@ class Parameter:
             return "|".join([*self.choices, *none, *file])
         if "list" in self.kind:
             return "A,B"
-        first = {"int": "N", "float": "X"}.get(re.split(r"\W", self.kind)[0], "VALUE")
-        return "|".join([first, *self.words])
+        first = SHOWN.get(re.split(r"\W", self.kind)[0], "VALUE")
+        pair = (f"{first}-{first}",) if "pair" in self.kind else ()
+        return "|".join([first, *pair, *self.words])
 
     def parse(self, text: str) -> Any:
         """The value that a text stands for."""
@@ -67,9 +71,12 @@ class Parameter:
         if isinstance(self.default, bool):
             return {"true": True, "false": False}[one_of(self.name, text, ("true", "false"))]
         if "list" in self.kind:
-            return [item.strip() for item in text.split(",") if item.strip()]
+            items = [item.strip() for item in text.split(",") if item.strip()]
+            return list(map(whole_number, items)) if self.kind.startswith("int,") else items
         if self.choices:
             return text if "array" in self.kind else one_of(self.name, text, self.choices)
+        if "pair" in self.kind and re.fullmatch(r"\d+-\d+", text):
+            return [int(number) for number in text.split("-")]
         if self.kind.startswith("int"):
             return whole_number(text)
         if self.kind.startswith("float"):
@@ -80,7 +87,7 @@ class Parameter:
         return text
 
 
-def parameters(cls: type[KernelClusterer]) -> dict[str, Parameter]:
+def parameters(cls: type[RowClusterer]) -> dict[str, Parameter]:
     """The parameters of an estimator, in the order of its signature."""
     documented = _documented(inspect.getdoc(cls) or "")
     found = {}
@@ -116,7 +123,7 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return {k.removeprefix(start): v for k, v in vars(args).items() if k.startswith(start)}
 
 
-def estimator_values(cls: type[KernelClusterer], plain: Mapping[str, Any]) -> dict[str, Any]:
+def estimator_values(cls: type[RowClusterer], plain: Mapping[str, Any]) -> dict[str, Any]:
     """What the estimator is given for plain values: files are read, kernels made."""
     known = parameters(cls)
     return {name: _filled(known[name], value) for name, value in plain.items()}

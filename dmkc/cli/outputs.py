@@ -70,7 +70,9 @@ def run_target(text: str, force: bool) -> Path:
     if not is_run_folder(path):
         raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
     if not force:
-        raise UserError(f"{text} holds an earlier run; replace it with --force.")
+        raise UserError(
+            f"{text} holds an earlier run; go on with it with --resume, or replace it with --force."
+        )
     return path
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from dmkc.cli.errors import UserError
 from dmkc.cli.options import ALIASES, NOT_OPTIONS, parameters
-from dmkc.clusterers.base import KernelClusterer
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.modelfile import ESTIMATORS
 
 
@@ -44,7 +44,7 @@ def read_params(path: Path) -> dict[str, Any]:
 
 def resolve(
     method: str | None, stored: Mapping[str, Any], given: Mapping[str, Any], where: Any
-) -> tuple[str, type[KernelClusterer], dict[str, Any]]:
+) -> tuple[str, type[RowClusterer], dict[str, Any]]:
     """The method, its estimator and a plain value for every parameter; the command line wins."""
     stored = dict(stored)
     in_file = stored.pop("method", None)

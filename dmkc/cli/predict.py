@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dmkc.cli import outputs
-from dmkc.cli.common import add_command, add_force, add_scheduler, add_voice, client_of, say
+from dmkc.cli.common import add_cluster, add_command, add_force, add_voice, client_of, say
 from dmkc.cli.errors import UserError, sentence
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     parser.add_argument("input", metavar="INPUT", help="rows, as for fit")
     parser.add_argument("--out", required=True, metavar="FILE", help="Zarr array of the labels")
     add_force(parser)
-    add_scheduler(parser)
+    add_cluster(parser)
     add_voice(parser)
     add_input(parser)
 

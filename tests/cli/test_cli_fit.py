@@ -15,6 +15,7 @@ from dmkc.cli import labels as label_files
 from dmkc.cli.options import parameters
 
 RESULTS = {"log.txt", "params.yaml", "model.zarr", "labels.zarr", "metrics.json"}
+RESULTS |= {"run.json", "status.json"}
 
 
 def labels_of(folder):
@@ -129,7 +130,7 @@ def test_bad_params_files(call, x, tmp_path, name, text, sentence):
         (("--params", "gone.yaml"), "no such file"),
         (("--out", "no/such/folder"), "does not exist"),
         (("--out", "s3://bucket/run"), "local folders"),
-        (("--scheduler", "nonsense://x"), "No Dask scheduler"),
+        (("--scheduler", "nonsense://x"), "tcp://host:8786"),
     ],
 )
 def test_mistakes(call, x, tmp_path, words, sentence):
@@ -206,7 +207,8 @@ def test_interrupted_while_labels_are_written(fit, x, tmp_path, data, monkeypatc
     said = fit(f"x.{kind}", "--out", "run", code=130)
     assert len(said.err.splitlines()) == 1 and "interrupted" in said.err
     assert len(written) >= 2
-    assert set(os.listdir(tmp_path / "run")) == {"log.txt", "params.yaml", "model.zarr"}
+    left = {"log.txt", "params.yaml", "model.zarr", "run.json", "status.json", "journal.dmkc"}
+    assert set(os.listdir(tmp_path / "run")) == left
 
 
 def test_failures_are_not_called_mistakes(fit, x, tmp_path, monkeypatch):

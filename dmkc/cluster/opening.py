@@ -1,0 +1,125 @@
+"""From a config to a connected client, and everything closed again afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import logging
+import platform
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from distributed import Client
+from distributed.security import Security
+
+from dmkc.cluster import start
+from dmkc.cluster.network import security_of
+from dmkc.cluster.queues import start_queue
+from dmkc.cluster.schema import QUEUES, Config, read
+from dmkc.cluster.start import ClusterError
+
+log = logging.getLogger("dmkc")
+
+PACKAGES = ("dmkc", "numpy", "scipy", "numba", "dask", "distributed", "zarr")
+Starter = Callable[[Config, Security | None, contextlib.ExitStack], Client]
+STARTERS: dict[str, Starter] = {
+    "threads": start.start_threads,
+    "local": start.start_local,
+    "existing": start.connect_existing,
+    "ssh": start.start_ssh,
+    "kubernetes": start.start_kubernetes,
+    **{queue: start_queue for queue in QUEUES},
+}
+
+
+@contextlib.contextmanager
+def open_cluster(config: Any) -> Iterator[Client]:
+    """Start (or reach) the cluster of a config and close it afterwards.
+
+    Inside the `with` block the client is the current one, so that estimators find it by
+    themselves.
+
+    Parameters
+    ----------
+    config : path of a YAML file, or a mapping
+        What to start; see the files in ``cluster_configs``.
+
+    Yields
+    ------
+    distributed.Client
+        Connected, with at least one worker.
+
+    Examples
+    --------
+    >>> import dmkc.cluster
+    >>> with dmkc.cluster.open({"kind": "threads", "threads": 2}) as client:
+    ...     sum(client.nthreads().values())
+    2
+    """
+    checked = read(config)
+    with contextlib.ExitStack() as stack:
+        client = STARTERS[checked.kind](checked, security_of(checked), stack)
+        _wait_for_a_worker(client, checked)
+        if checked.kind not in ("threads", "local"):
+            check_versions(client)
+        log.info("cluster: %s, dashboard %s", checked.kind, dashboard_of(client, checked) or "off")
+        stack.enter_context(client.as_current())
+        yield client
+
+
+def dashboard_of(client: Client, config: Config) -> str | None:
+    """The address of the dashboard, if there is one."""
+    if "dashboard" not in config:  # somebody else's scheduler, which says so itself
+        return client.dashboard_link or None
+    if config["dashboard"] is None:
+        return None
+    port = client.scheduler_info(n_workers=0)["services"]["dashboard"]
+    host = config["dashboard"].rpartition(":")[0]
+    return f"http://{host or socket.gethostname()}:{port}/status"
+
+
+def _wait_for_a_worker(client: Client, config: Config) -> None:
+    patience = config.get("wait") or start.CONNECT_SECONDS
+    try:
+        client.wait_for_workers(1, timeout=patience)
+    except TimeoutError:
+        logs = config.get("log_directory")
+        where = f" and at the jobs' output in {logs}" if logs else ""
+        hint = f"; look at the queue{where}" if config.kind in QUEUES else ""
+        raise ClusterError(
+            f"No worker of the {config.kind} cluster came within {patience:.0f} s{hint}."
+        ) from None
+
+
+def check_versions(client: Client) -> None:
+    """Refuse workers with other versions: labels are promised for one set of them."""
+    here = versions()
+    try:
+        everywhere = client.run(versions)
+    except Exception as problem:
+        raise ClusterError(
+            f"The workers cannot run dmkc ({problem}); install the same dmkc there as here."
+        ) from problem
+    for address, there in everywhere.items():
+        other = [
+            f"{name} {there[name]} (here {here[name]})"
+            for name in here
+            if there[name] != here[name]
+        ]
+        if other:
+            raise ClusterError(
+                f"The worker {address} has {', '.join(other)}; labels are the same everywhere "
+                "only with the same versions, so install those."
+            )
+
+
+def versions() -> dict[str, str]:
+    """Versions that must agree between this process and the workers."""
+    import dmkc
+
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return {**dict.fromkeys(PACKAGES, "none"), **found, "dmkc": dmkc.__version__}

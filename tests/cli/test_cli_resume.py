@@ -1,0 +1,176 @@
+"""`dmkc fit --resume` and the state of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zarr
+
+import dmkc
+from dmkc.cli import runs
+from dmkc.scan.engine import ThreadEngine
+
+
+def labels_of(run):
+    return zarr.open_array(store=run / "labels.zarr", mode="r")[:]
+
+
+@pytest.fixture
+def big(tmp_path):
+    rng = np.random.default_rng(0)
+    side = rng.random(9_000) < 0.4
+    np.save(tmp_path / "big.npy", rng.normal(size=(9_000, 4)) + np.where(side, 1.5, -1)[:, None])
+    return "big.npy"
+
+
+MORE = ("--sample-rows", "300", "--dtype", "float32")
+
+
+@pytest.fixture
+def dies(monkeypatch):
+    """Ends a command at its n-th scan as Ctrl-C would."""
+    scan, state = ThreadEngine.scan, {"left": 10**9}
+
+    def deadly(self, *args):
+        state["left"] -= 1
+        if state["left"] < 0:
+            raise KeyboardInterrupt
+        return scan(self, *args)
+
+    monkeypatch.setattr(ThreadEngine, "scan", deadly)
+    return state
+
+
+def test_a_run_is_taken_up_again(call, fit, big, tmp_path, dies):
+    fit(big, *MORE, "--out", "whole")
+    dies["left"] = 4
+    fit(big, *MORE, "--out", "run", code=130)
+    assert json.loads(call("status", "run", "--json").out)["state"] == "ended early"
+    assert "unfinished" in call("info", "run").out
+    dies["left"] = 10**9
+    said = call("fit", "--resume", "run")
+    assert "going on with the run" in said.err
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
+    a, b = (dmkc.load(tmp_path / name / "model.zarr") for name in ("run", "whole"))
+    np.testing.assert_array_equal(a.model_.weights, b.model_.weights)
+    assert not (tmp_path / "run" / "journal.dmkc").exists()
+    assert json.loads(call("status", "run", "--json").out)["state"] == "finished"
+    before = labels_of(tmp_path / "run")
+    assert "is finished" in call("fit", "--resume", "run").err
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), before)
+
+
+def test_a_seed_that_was_drawn_is_kept(call, big, tmp_path, dies):
+    dies["left"] = 4
+    words = ("--rank", "20", *MORE, "--no-report", "--quiet")
+    call("fit", big, *words, "--out", "run", code=130)
+    dies["left"] = 10**9
+    call("fit", "--resume", "run", "--quiet")
+    seed = json.loads((tmp_path / "run" / "run.json").read_text())["parameters"]["random_state"]
+    call("fit", big, *words, "--seed", seed, "--out", "again")
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "again"))
+
+
+def test_from_another_folder(call, fit, big, tmp_path, dies, monkeypatch):
+    dies["left"] = 4
+    fit(big, *MORE, "--out", "run", code=130)
+    dies["left"] = 10**9
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    call("fit", "--resume", "../run", "--quiet")
+    assert (tmp_path / "run" / "metrics.json").exists()
+
+
+def test_nothing_to_resume(call, fit, x_file, tmp_path):
+    assert "There is no run" in call("fit", "--resume", "run", code=2).err
+    (tmp_path / "run").mkdir()
+    assert "There is no run" in call("fit", "--resume", "run", code=2).err
+    said = call("fit", x_file, "--resume", "run", "--rank", "20", "--no-report")
+    assert "no run at run yet" in said.err and (tmp_path / "run" / "labels.zarr").exists()
+
+
+@pytest.fixture
+def x_file(tmp_path, data):
+    np.save(tmp_path / "x.npy", data[0])
+    return "x.npy"
+
+
+def test_another_runs_folder_is_refused(call, fit, big, x_file, tmp_path, dies):
+    dies["left"] = 4
+    fit(big, *MORE, "--out", "run", code=130)
+    dies["left"] = 10**9
+    before = (tmp_path / "run" / "journal.dmkc").read_bytes()
+    assert "--resume" in fit(big, "--out", "run", code=2).err
+    assert "give none of them" in call("fit", "--resume", "run", "--C", "2", code=2).err
+    assert "not of x.npy" in call("fit", "x.npy", "--resume", "run", code=2).err
+    np.save(tmp_path / big, np.load(tmp_path / big)[::-1])
+    assert "other rows" in call("fit", "--resume", "run", code=2).err
+    assert (tmp_path / "run" / "journal.dmkc").read_bytes() == before
+    (tmp_path / "run" / "run.json").write_text("{")
+    assert "damaged" in call("fit", "--resume", "run", code=2).err
+    (tmp_path / "run" / "run.json").write_text('{"format": "x"}')
+    assert "version" in call("fit", "--resume", "run", code=2).err
+
+
+def test_a_forced_run_that_fails_leaves_the_old_one_finished(fit, call, x_file, tmp_path):
+    fit(x_file, "--out", "run")
+    before = labels_of(tmp_path / "run")
+    fit(x_file, "--out", "run", "--force", "--C", "-1", code=2)
+    assert runs.is_finished(tmp_path / "run")
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), before)
+
+
+def test_killed_processes_are_resumed(fit, call, big, tmp_path):
+    """SIGKILL and SIGTERM of a real process; what is left is whole and ends the same."""
+    fit(big, *MORE, "--out", "whole")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = ["fit", big, "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means"]
+    command = [sys.executable, "-m", "dmkc", *words, *MORE, "--no-report", "--out", "run"]
+    for number, code in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+        )
+        journal = tmp_path / "run" / "journal.dmkc"
+        while running.poll() is None:
+            begun = runs.read_status(tmp_path / "run").get("process") == running.pid
+            if begun and journal.exists() and journal.stat().st_size > 100:
+                break
+            time.sleep(0.01)
+        if running.poll() is None:
+            running.send_signal(signal.SIGSTOP)  # so that it does not end while it is looked at
+            if json.loads(call("status", "run", "--json").out)["state"] == "running":
+                assert "Another process" in call("fit", "--resume", "run", code=2).err
+            running.send_signal(number)
+            running.send_signal(signal.SIGCONT)
+        _, err = running.communicate(timeout=60)
+        assert running.returncode in (code, 0) and "Traceback" not in err
+        command = [sys.executable, "-m", "dmkc", "fit", "--resume", "run"]
+    call("fit", "--resume", "run", "--quiet")
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
+
+
+def test_logs_and_status(call, fit, x_file, tmp_path):
+    fit(x_file, "--out", "run")
+    assert "scan {" in call("logs", "run").out
+    assert call("logs", "run", "--follow").out == call("logs", "run").out
+    shown = call("status", "run").out
+    assert "finished" in shown and "objective" in shown
+    for command in ("status", "logs", "cancel"):
+        assert "There is no run" in call(command, "nowhere", code=2).err
+    assert "not in the queue" in call("cancel", "run", code=2).err
+
+
+def test_submit_needs_a_queue(call, x_file, tmp_path):
+    words = ("submit", x_file, "--out", "run")
+    assert "--cluster" in call(*words, code=2).err
+    (tmp_path / "local.yaml").write_text("kind: local\n")
+    assert "has no queue" in call(*words, "--cluster", "local.yaml", code=2).err
+    assert not (tmp_path / "run").exists()
+    assert "required" in call("submit", code=2).err
