@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,9 +27,15 @@ from dmkc.metrics import accuracy
 CHUNK = 262_144
 
 
-def peak() -> int:
-    """The most memory this process ever had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def peak(process: int | str = "self") -> int:
+    """The most memory a process ever had, in bytes (Linux).
+
+    `resource.getrusage` would count what the parent had when it started the process.
+    """
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0  # the process has ended
 
 
 def timed(name: str, times: dict[str, float], job: Callable[[], Any]) -> Any:
@@ -77,10 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=lambda s: int(float(s.replace("_", ""))), default=20_000_000)
-    parser.add_argument(
-        "--train-rows", type=lambda s: int(float(s.replace("_", ""))), default=100_000
-    )
+    parser.add_argument("--rows", type=whole, default=20_000_000)
+    parser.add_argument("--train-rows", type=whole, default=100_000)
     parser.add_argument("--memory", default="1GB", help="memory limit of each worker")
     parser.add_argument("--out", type=Path, default=Path("subset-to-all"))
     options = parser.parse_args()

@@ -6,12 +6,18 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import dmkc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from subset_to_all import peak  # noqa: F401 - for the benchmarks
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 PACKAGES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "distributed", "clarabel")
@@ -52,6 +58,8 @@ def machine() -> dict[str, str]:
 
 
 def version(package: str) -> str:
+    if package == "dmkc":
+        return dmkc.__version__
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -9,7 +9,6 @@ memory and from Zarr; then `pipelines/subset_to_all.py` from 1e5 to 2e7 rows.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,8 +23,6 @@ from common import table, write
 from dmkc import MultipleKernelClustering
 from dmkc.data import as_rows
 from dmkc.datasets import make_ringnorm
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from subset_to_all import run
 
 CHUNK = 65_536
@@ -136,7 +133,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sizes", nargs="+", type=float, default=[1e5, 1e6, 4e6, 2e7])
-    parser.add_argument("--rows", type=float, default=2e6, help="rows of the throughput part")
+    parser.add_argument("--rows", type=float, default=8e6, help="rows of the throughput part")
     parser.add_argument("--folder", default=None, help="where to put the stores")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

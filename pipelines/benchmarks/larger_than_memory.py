@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ import zarr
 from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
 
-from common import table, write
+from common import peak, table, write
 from dmkc import MultipleKernelClustering
 from dmkc.datasets import make_ringnorm
 from dmkc.metrics import accuracy
@@ -30,9 +29,8 @@ from dmkc.metrics import accuracy
 WIDTH, CHUNK = 224, 262_144
 
 
-def peak() -> tuple[int, int]:
-    """This process's number and the most memory it ever had, in bytes."""
-    return os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def process_and_peak() -> tuple[int, int]:
+    return os.getpid(), peak()
 
 
 def generate(n: int, folder: Path) -> tuple[str, str]:
@@ -50,7 +48,7 @@ def run(mode: str, rows: str, truth: str, memory: str, folder: Path) -> dict[str
         ) as cluster,
         Client(cluster) as client,
     ):
-        before = {address: pid for address, (pid, _) in client.run(peak).items()}
+        before = {address: pid for address, (pid, _) in client.run(process_and_peak).items()}
         model = MultipleKernelClustering(
             random_state=0, feature_mode=mode, dtype="float32", store_path=str(folder)
         )
@@ -60,7 +58,7 @@ def run(mode: str, rows: str, truth: str, memory: str, folder: Path) -> dict[str
         labels = str(folder / f"labels-{mode}.zarr")
         model.labels_.to_zarr(labels)
         labelled = time.perf_counter() - began - fitted
-        after = client.run(peak)
+        after = client.run(process_and_peak)
     same = {address: pid for address, (pid, _) in after.items()} == before
     quality = accuracy(np.asarray(zarr.open_array(truth)), np.asarray(zarr.open_array(labels)))
     return {
