@@ -16,7 +16,7 @@ demo: $(VENV)/.ready-run ## run the demonstration and write it to demo-output
 	$(BIN)/python -m dmkc demo --out $(OUT)
 
 test: lint ## lint, check the types and run the quick tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(VENV)/.ready-test ## run the slow tests
 	$(BIN)/python -m pytest -m slow

@@ -1,19 +1,39 @@
 """Distributed multiple-kernel, maximum-margin clustering on Dask."""
 
-from dmkc.clusterers import MultipleKernelClustering
+from dmkc.clusterers import (
+    HierarchicalKernelKMeans,
+    KernelKMeans,
+    KMeans,
+    MarginDistributionClustering,
+    MultipleKernelClustering,
+    MultipleKernelKMeans,
+    NonparallelPlaneClustering,
+    SparseKernelMMC,
+)
 from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from dmkc.modelfile import load
+from dmkc.resume import checkpoint
+from dmkc.selection.run import select
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Cosine",
     "Gaussian",
+    "HierarchicalKernelKMeans",
+    "KMeans",
     "Kernel",
+    "KernelKMeans",
     "Laplacian",
     "Linear",
+    "MarginDistributionClustering",
     "MultipleKernelClustering",
+    "MultipleKernelKMeans",
+    "NonparallelPlaneClustering",
     "Polynomial",
+    "SparseKernelMMC",
     "__version__",
+    "checkpoint",
     "load",
+    "select",
 ]

@@ -55,7 +55,7 @@ def take(values: Any, positions: np.ndarray) -> np.ndarray:
 def kernel_names(model: Any) -> list[str]:
     """Readable names of the kernels of a fitted model, such as "Gaussian, width 0.5"."""
     check_is_fitted(model)
-    given = as_bank(model.kernels)
+    given = as_bank(model._bank())
     return [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
 
 
@@ -63,6 +63,8 @@ def _kernel_name(kernel: Any, given: Any) -> str:
     name = type(kernel).__name__.rstrip("_")
     if hasattr(kernel, "degree"):
         return f"{name}, degree {kernel.degree}"
+    if getattr(kernel, "diameters", None) is not None:
+        return f"{name}, {kernel.diameters:g} diameters"
     if hasattr(kernel, "width"):
         by_width = getattr(given, "gamma", None) is None
         return f"{name}, " + (f"width {kernel.width:g}" if by_width else f"gamma {kernel.gamma:g}")
@@ -91,17 +93,19 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     shift = len(runs.get((model.start_, "sample"), ()))
     for (start, on), records in runs.items():
         x = np.arange(1, len(records) + 1) + (shift if on == "all" else 0)
-        value, bound = ([r[key] for r in records] for key in ("objective", "bound"))
+        value = [r["objective"] for r in records]
+        bound = [r["bound"] for r in records if "bound" in r]
         dot = "." if len(x) == 1 else ""
         if start != model.start_:
             ax.plot(x, value, color="#bdbdbd", lw=1, zorder=1, label="other starts", marker=dot)
             continue
         ax.plot(x, value, color=COLOURS[0], lw=1.8, zorder=3, label="objective", marker=dot)
-        ax.plot(x, bound, color=COLOURS[1], lw=1.2, zorder=2, label="lower bound", marker=dot)
-        ax.fill_between(x, bound, value, color=COLOURS[0], alpha=0.08, lw=0)
-        for place, (before, after) in zip(x, pairwise(records), strict=False):
-            if after["round"] != before["round"]:
-                ax.axvline(place + 0.5, color=GREY, lw=0.8, ls=":", zorder=0)
+        if bound:
+            ax.plot(x, bound, color=COLOURS[1], lw=1.2, zorder=2, label="lower bound", marker=dot)
+            ax.fill_between(x, bound, value, color=COLOURS[0], alpha=0.08, lw=0)
+            for place, (before, after) in zip(x, pairwise(records), strict=False):
+                if after["round"] != before["round"]:
+                    ax.axvline(place + 0.5, color=GREY, lw=0.8, ls=":", zorder=0)
         ax.set_ylim(0, max(1.18 * max(value), ax.get_ylim()[1]))
     # Scans of the sample count as scans of all rows when the sample is all rows.
     if (model.start_, "all") in runs or shift > model.n_scans_:
@@ -109,7 +113,8 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
         ax.axvspan(0.5, shift + 0.5, color="#f3f3f3", lw=0, zorder=-2)
         _note(ax, shift + 0.5, "sample", "right")
         _note(ax, shift + 0.5, "all rows", "left")
-    ax.set(xlabel="scans", ylabel="objective and bound")
+    bounded = any("bound" in record for record in model.history_)
+    ax.set(xlabel="scans", ylabel="objective and bound" if bounded else "inertia")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     # One entry for each kind of line, however many starts and phases there were.
     once = {line.get_label(): line for line in ax.lines if str(line.get_label())[0] != "_"}
@@ -125,10 +130,76 @@ def kernel_weights(model: Any, ax: Axes | None = None) -> Axes:
     return _bars(ax, weights, names, [f"{w:.2f}" for w in weights], [COLOURS[0]], "weight")
 
 
+def layers(model: Any, draw: int = 0, ax: Axes | None = None) -> Axes:
+    """The layers of a hierarchical clusterer: nodes, and connections as thick as they weigh."""
+    check_is_fitted(model)
+    links, top = model.connections_[draw], model.consensus_weights_[draw]
+    names = kernel_names(model)
+    ax = _axes(ax, "Layers from kernels to clusters", max(len(names), *map(len, links)))
+    counts = [len(names), *map(len, links), 1]
+    heights = [np.linspace(0, 1, n + 2)[1:-1][::-1] for n in counts]
+    for layer, weights in enumerate([*links, top[None]]):
+        for i, j in zip(*np.nonzero(weights), strict=True):
+            width = 3.5 * weights[i, j] / weights.max()
+            ends = heights[layer][j], heights[layer + 1][i]
+            ax.plot((layer, layer + 1), ends, color=COLOURS[0], lw=width, alpha=0.45, zorder=1)
+    for layer, places in enumerate(heights):
+        ax.scatter(np.full(len(places), layer), places, 42, COLOURS[1], zorder=2)
+    for name, place in zip(names, heights[0], strict=True):
+        ax.text(-0.08, place, name, ha="right", va="center", fontsize=8)
+    inner = [f"layer {t + 1}" for t in range(len(links))]
+    ax.set_xticks(range(len(counts)), ["kernels", *inner, "clusters"])
+    ax.set(yticks=[], xlim=(-1.6, len(counts) - 0.8))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
+
+
+def has_margin(model: Any) -> bool:
+    """Whether scores have a margin of 1; distances from planes have none."""
+    return getattr(model.model_, "decision", "largest") == "largest"
+
+
+def feature_importances(model: Any, top: int = 15, ax: Axes | None = None) -> Axes:
+    """The most important selected columns of a model that selects columns."""
+    check_is_fitted(model)
+    order = np.argsort(-model.feature_importances_, kind="stable")
+    chosen = [j for j in order[:top] if model.feature_importances_[j] > 0]
+    names = [_feature_name(model, j) for j in chosen] or ["none"]
+    sizes = model.feature_importances_[chosen] if chosen else np.zeros(1)
+    count = int((model.feature_importances_ > 0).sum())
+    ax = _axes(ax, f"Selected features: {count} of {len(order)}", len(names))
+    return _bars(ax, sizes, names, [f"{v:.2g}" for v in sizes], [COLOURS[0]], "largest weight")
+
+
+def selection_path(path: Any, top: int = 7, ax: Axes | None = None) -> Axes:
+    """Which features enter when: importances over c2, from a `path` of a model that selects."""
+    ax = _axes(ax, "Selection path")
+    # those that stay longest, and among these the most important
+    stays = (path.importances > 0).sum(axis=0)
+    ranked = np.lexsort((-path.importances.max(axis=0), -stays))
+    order = [int(j) for j in ranked if stays[j]]
+    for j in order[top:]:
+        ax.plot(path.c2, path.importances[:, j], color="#cfcfcf", lw=0.8, zorder=1)
+    for rank, j in enumerate(order[:top]):
+        tone = COLOURS[rank % len(COLOURS)]
+        ax.plot(path.c2, path.importances[:, j], color=tone, lw=1.6, label=path.names[j], zorder=2)
+    ax.set(xscale="log", xlabel="c2 (features enter from right to left)", ylabel="importance")
+    _legend(ax)
+    return ax
+
+
+def _feature_name(model: Any, j: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    if not model.selects_columns_:
+        return f"component {j}"
+    return f"column {j}" if names is None else str(names[j])
+
+
 def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
     """Rows of every cluster, from `labels_` unless other labels are given."""
     check_is_fitted(model)
-    counts = cluster_sizes(model.labels_ if labels is None else labels, model.n_clusters)
+    counts = cluster_sizes(model.labels_ if labels is None else labels, model.n_clusters_)
     names, tones = _names_and_tones(len(counts))
     text = [f"{n:,} ({100 * n / counts.sum():.1f} %)" for n in counts]
     return _bars(_axes(ax, "Cluster sizes", len(names)), counts, names, text, tones, "rows")
@@ -148,17 +219,20 @@ def embedding(
     """
     positions, rows = sample(X, max_points, seed)
     found = np.asarray(model.predict(rows)) if labels is None else take(labels, positions)
-    features = np.asarray(model.transform(rows), dtype=np.float64)
+    features = model.transform(rows)
+    features = np.asarray(features.toarray() if sp.issparse(features) else features, np.float64)
     features = features - features.mean(axis=0)
-    scores = np.asarray(model.decision_function(rows), dtype=np.float64)
     ax = _axes(ax, "Clusters in the learned feature space")
-    if model.n_clusters == 2:
+    if model.n_clusters_ == 2 and hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(rows), dtype=np.float64)
         centred = scores - scores.mean()
         rest = features - np.outer(centred, centred @ features / max(centred @ centred, 1e-300))
         x, y = scores, _components(rest, 1)[:, 0]
-        for place in (-1, 0, 1):
+        margin = has_margin(model)
+        for place in (-1, 0, 1) if margin else (0,):
             ax.axvline(place, color=GREY, lw=0.9, ls="--" if place else "-", zorder=1)
-        ax.set(xlabel="score (margin dashed)", ylabel="leading direction across it")
+        label = "score (margin dashed)" if margin else "how much nearer the second plane is"
+        ax.set(xlabel=label, ylabel="leading direction across it")
     else:
         x, y = _components(features, 2).T
         ax.set(xlabel="first principal component", ylabel="second principal component")
@@ -180,7 +254,7 @@ def margins(
     """How far rows lie from the boundary: scores, or the lead over the runner-up cluster."""
     _, rows = sample(X, max_points, seed)
     scores = np.asarray(model.decision_function(rows), dtype=np.float64)
-    found, two = np.asarray(model.predict(rows)), model.n_clusters == 2
+    found, two = np.asarray(model.predict(rows)), model.n_clusters_ == 2
     ax = _axes(ax, "Distance from the boundary")
     if scores.ndim == 2:
         ordered = np.sort(scores, axis=1)
@@ -190,7 +264,7 @@ def margins(
     # Zero is an edge, so that no bar holds rows of both sides.
     edges = np.arange(np.floor(low / width), np.ceil(high / width) + 1) * width
     ax.axvspan(-1 if two else 0, 1, color=PALE, lw=0, zorder=0)
-    parts = [scores[found == k] for k in range(model.n_clusters)]
+    parts = [scores[found == k] for k in range(model.n_clusters_)]
     names, tones = _names_and_tones(len(parts))
     look: Any = {"histtype": "stepfilled", "stacked": True, "lw": 0, "zorder": 2}
     ax.hist(parts, edges.tolist(), color=tones, label=names, **look)

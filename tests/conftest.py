@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 
 import pytest
 from distributed import Client, LocalCluster
+
+
+@pytest.fixture
+def unavailable():
+    """Ends a test that cannot run here: on a developer's machine only, never in CI."""
+
+    def end(reason):
+        if os.environ.get("CI"):
+            pytest.fail(f"CI must be able to run this: {reason}")
+        pytest.skip(reason)
+
+    return end
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 import dmkc
 from dmkc.kernels import as_bank
 from dmkc.plot import kernel_names
+from dmkc.selection.choose import SURE
 
 SMALL_SHARE = 0.05
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarabel", "zarr")
@@ -19,20 +20,25 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarab
 
 def run_facts(model: Any, n_rows: int, n_columns: int, seconds: float | None) -> list:
     """Names and values for the table of what was run."""
+    columns = model.model_.label_pipeline().columns
     found: list[tuple[str, Any]] = [
         ("rows", f"{n_rows:,}"),
         ("columns", f"{n_columns:,}"),
-        ("clusters", model.n_clusters),
-        ("C", f"{model.C_:.4g}" + (" (from the data)" if model.C is None else "")),
-        ("balance", _balance(model)),
-        ("landmarks", f"{len(model.model_.features.columns.landmarks)}, {_choice(model)}"),
-        ("features", f"{model.model_.n_features:,} ({model.model_.features.columns.dtype})"),
+        ("clusters", model.n_clusters_),
+        *_own_facts(model),
+        ("features", f"{model.model_.n_features:,} ({np.dtype(columns.dtype)})"),
         ("kept start", start_name(model)),
         ("starts tried", len({r["start"] for r in model.history_}) or 1),
         ("objective", f"{model.objective_:.6g}"),
-        ("relabelings of all rows", model.n_iter_),
+        ("relabelings" if hasattr(model, "decision_function") else "iterations", model.n_iter_),
         ("scans of all rows", model.n_scans_),
     ]
+    if hasattr(model, "n_violated_"):
+        rows = len(model.constrained_rows_)
+        found.append(("constrained rows", f"{rows:,}, {model.n_violated_} pairs violated"))
+    if getattr(model, "confidence_", None) is not None:
+        found.append(("candidates tried", len(model.selection_)))
+        found.append(("confidence of the choice", f"{model.confidence_:.2f}"))
     if seconds is not None:
         found.append(("seconds", f"{seconds:.1f}"))
     found.append(("random_state", model.random_state))
@@ -41,6 +47,8 @@ def run_facts(model: Any, n_rows: int, n_columns: int, seconds: float | None) ->
 
 def kernel_rows(model: Any) -> list[tuple[str, ...]]:
     """Name, resolved gamma and weight of every kernel."""
+    if not hasattr(model, "kernel_weights_"):
+        return []
     return [
         (name, _gamma(kernel), f"{weight:.3f}")
         for name, kernel, weight in zip(
@@ -59,6 +67,8 @@ def versions() -> str:
 def start_name(model: Any) -> str:
     """The kept start with readable kernel names."""
     name = str(model.start_)
+    if not hasattr(model, "kernels_"):
+        return name
     for kernel, readable in zip(model.kernels_, kernel_names(model), strict=True):
         name = name.replace(f", {kernel}", f" in the features of {readable}")
     return name
@@ -73,7 +83,7 @@ def snippet(model: Any, n_rows: int, n_columns: int) -> str:
     for key, value in model.get_params(deep=False).items():
         if key in ("client", "verbose") or _same(value, signature[key].default):
             continue
-        if key == "kernels":
+        if key == "kernels" and not (isinstance(value, str) and value == "auto"):
             bank = as_bank(value)
             changed.append(f"kernels=[{', '.join(map(_kernel_code, bank))}]")
             imports |= {type(kernel).__name__ for kernel in bank if not _is_function(kernel)}
@@ -98,12 +108,18 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
     found = []
     if not model.converged_:
         found.append(
-            f"The fit ended after {model.n_iter_} relabelings before it converged, so labels may "
+            f"The fit ended after {model.n_iter_} iterations before it converged, so labels may "
             "still move: increase max_iter, or tol."
+        )
+    confidence = getattr(model, "confidence_", None)
+    if confidence is not None and confidence < SURE:
+        found.append(
+            f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
+            "rows have several valid clusterings. Look at the alternatives of dmkc.select."
         )
     for cluster, size in enumerate(sizes):
         share = size / max(int(sizes.sum()), 1)
-        if model.n_clusters > 1 and share < SMALL_SHARE:
+        if model.n_clusters_ > 1 and share < SMALL_SHARE:
             found.append(
                 f"Cluster {cluster} holds {100 * share:.1f} % of the rows: it may be outliers "
                 "rather than a group of its own."
@@ -114,9 +130,37 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
 
 
 def _balance(model: Any) -> str:
-    if model.balance == "default":
-        return "0.3" if model.n_clusters <= 2 else "rows weighted by cluster"
-    return "none" if model.balance is None else f"{model.balance:g}"
+    if hasattr(model, "balance_"):
+        return "none" if model.balance_ is None else f"{model.balance_:g}"
+    if model.n_clusters_ > 2:
+        return "rows weighted by cluster"
+    value = model.selection_[0]["balance"] if model.balance == "auto" else model.balance
+    value = 0.3 if value == "default" else value
+    return "none" if value is None else f"{value:g}"
+
+
+def _own_facts(model: Any) -> list[tuple[str, Any]]:
+    """What only some clusterers have."""
+    if hasattr(model, "feature_importances_"):
+        cosines = model.cosines_[np.triu_indices(len(model.cosines_), 1)]
+        return [
+            ("c1", f"{model.c1:g}"),
+            ("c2", f"{model.c2_:.4g}" + (" (from the data)" if model.c2 is None else "")),
+            ("selected", f"{len(model.selected_features_)} of {len(model.feature_importances_)}"),
+            ("synchronisation of the planes", f"{model.synchronisation_:.2f}"),
+            ("cosines between planes", ", ".join(f"{c:.3f}" for c in cosines[:10])),
+        ]
+    found: list[tuple[str, Any]] = []
+    if hasattr(model, "C_"):
+        found.append(
+            ("C", f"{model.C_:.4g}" + (" (from the data)" if model.C in (None, "auto") else ""))
+        )
+    if hasattr(model, "balance"):
+        found.append(("balance", _balance(model)))
+    columns = model.model_.label_pipeline().columns
+    if hasattr(columns, "landmarks"):
+        found.append(("landmarks", f"{len(columns.landmarks)}, {_choice(model)}"))
+    return found
 
 
 def _choice(model: Any) -> str:

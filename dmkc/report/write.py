@@ -49,7 +49,7 @@ def write_report(
     check_is_fitted(model)
     rows = as_rows(X)
     labels = model.labels_ if hasattr(model, "labels_") else model.predict(X)
-    sizes = plot.cluster_sizes(labels, model.n_clusters)
+    sizes = plot.cluster_sizes(labels, model.n_clusters_)
     _, drawn = plot.sample(X, SAMPLE)
     names = list(rows.column_names or (f"column {j}" for j in range(rows.n_columns)))
     body = [
@@ -58,13 +58,13 @@ def write_report(
         page.section("What was found", _pictures(model, drawn, labels)),
     ]
     if truth is not None:
-        body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters)))
+        body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
     body += [
         page.section("What sets the clusters apart", *_columns(model, drawn, names)),
         page.section(
             "What was run",
             page.facts(facts.run_facts(model, rows.n_rows, rows.n_columns, seconds)),
-            page.table(("kernel", "gamma", "weight"), facts.kernel_rows(model)),
+            *_kernels(model),
         ),
         page.section(
             "Running it again",
@@ -73,16 +73,22 @@ def write_report(
         ),
     ]
     lead = (
-        f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters} "
-        f"cluster{'s' if model.n_clusters != 1 else ''}, by {type(model).__name__}"
+        f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters_} "
+        f"cluster{'s' if model.n_clusters_ != 1 else ''}, by {type(model).__name__}"
     )
     target = Path(path)
     target.write_text(page.page(title, lead, body, "Written by dmkc."), encoding="utf-8")
     return target
 
 
+def _kernels(model: Any) -> list[Markup]:
+    rows = facts.kernel_rows(model)
+    return [page.table(("kernel", "gamma", "weight"), rows)] if rows else []
+
+
 def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
-    two = model.n_clusters == 2
+    scored = hasattr(model, "decision_function")
+    two = scored and model.n_clusters_ == 2
     count = f"{drawn.shape[0]:,} rows"
     across = (
         "Left to right is the score whose sign decides; bottom to top is the largest variation "
@@ -91,31 +97,38 @@ def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
         else "The two leading principal components of the learned features."
     )
     margin = "of a score between -1 and 1" if two else "less than 1 ahead"
-    drawings = (
-        ("embedding", plot.embedding(model, drawn), f"{count}. {across}"),
-        (
-            "margins",
-            plot.margins(model, drawn),
-            f"{count}. Those in the shaded margin, {margin}, are the uncertain ones.",
-        ),
-        (
-            "convergence",
-            plot.convergence(model),
-            "Each dotted line is a relabeling, after which a new convex problem begins; it is "
-            "solved when objective and bound meet.",
-        ),
-        (
-            "weights",
-            plot.kernel_weights(model),
-            "How much each kernel counts in the learned combination.",
-        ),
-        ("sizes", plot.sizes(model, labels), "Counted over all rows."),
+    drawings = [("embedding", plot.embedding(model, drawn), f"{count}. {across}")]
+    if scored and plot.has_margin(model):
+        words = f"{count}. Those in the shaded margin, {margin}, are the uncertain ones."
+        drawings.append(("margins", plot.margins(model, drawn), words))
+    if hasattr(model, "connections_"):
+        words = "Lines are connections, the thicker the heavier; of several draws the first."
+        drawings.append(("layers", plot.layers(model), words))
+    course = (
+        "Each dotted line is a relabeling, after which a new convex problem begins; it is solved "
+        "when objective and bound meet."
+        if scored
+        else "Inertia of the rows after every step of k-means."
     )
+    drawings.append(("convergence", plot.convergence(model), course))
+    whole = len(drawings)
+    if hasattr(model, "kernel_weights_"):
+        drawings.append(_weights(model))
+    drawings.append(("sizes", plot.sizes(model, labels), "Counted over all rows."))
     cards = [
         page.figure(inline_svg(ax, name, f"{ax.get_title(loc='left')}. {words}"), words)
         for name, ax, words in drawings
     ]
-    return page.gallery([*cards[:3], page.stack(cards[3:])])
+    return page.gallery([*cards[:whole], page.stack(cards[whole:])])
+
+
+def _weights(model: Any) -> tuple[str, Any, str]:
+    """What the model weighs: kernels, or columns that it has selected."""
+    if hasattr(model, "feature_importances_"):
+        words = "The columns that separate the clusters; all others have weight zero."
+        return "weights", plot.feature_importances(model), words
+    words = "How much each kernel counts in the learned combination."
+    return "weights", plot.kernel_weights(model), words
 
 
 def _against_truth(found: Comparison) -> Markup:
@@ -141,18 +154,18 @@ def _against_truth(found: Comparison) -> Markup:
 
 
 def _columns(model: Any, drawn: Any, names: list[str]) -> list[Markup]:
-    if model.n_clusters == 1:
+    if model.n_clusters_ == 1:
         return []
     labels = np.asarray(model.predict(drawn))
     # Two clusters mirror each other, so that one table says it all.
-    shown = [0] if model.n_clusters == 2 else range(min(model.n_clusters, SHOWN_CLUSTERS))
+    shown = [0] if model.n_clusters_ == 2 else range(min(model.n_clusters_, SHOWN_CLUSTERS))
     tables = []
     strongest = 0.0
     for cluster in shown:
         found = contrasts(drawn, labels, cluster, names, TOP_COLUMNS)
         strongest = max([strongest, *(abs(c.difference) for c in found)])
         if found:
-            tables.append(_contrast_table(found, cluster, model.n_clusters == 2))
+            tables.append(_contrast_table(found, cluster, model.n_clusters_ == 2))
     words = (
         f"The columns whose means differ most, from {drawn.shape[0]:,} rows. Differences are in "
         "standard deviations of the column; the spread is the standard deviation in the cluster "
