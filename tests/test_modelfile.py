@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ def same(one, other, X):
     for method in ("predict", "decision_function", "transform"):
         a, b = getattr(one, method)(X), getattr(other, method)(X)
         assert np.asarray(a).dtype == np.asarray(b).dtype
-        assert np.array_equal(np.asarray(a), np.asarray(b)), method
+        np.testing.assert_array_equal(np.asarray(b), np.asarray(a), err_msg=method)
 
 
 def plain(value):
@@ -80,6 +81,29 @@ def test_wide_rows_whose_linear_kernel_goes_through_landmarks(tmp_path):
     assert model.model_.features.whitening[0] is not None
     model.save(tmp_path / "m")
     same(model, dmkc.load(tmp_path / "m"), X)
+
+
+@pytest.mark.parametrize("shift", [1, 3, 5])
+def test_scores_do_not_depend_on_where_in_memory_a_model_lies(model, rows, shift):
+    def moved(array):
+        room = np.empty(array.size + 8)
+        room[shift : shift + array.size] = array.ravel()
+        return room[shift : shift + array.size].reshape(array.shape)
+
+    kernel_model = model.model_
+    features = kernel_model.features
+    other = replace(
+        kernel_model,
+        weights=moved(kernel_model.weights),
+        features=replace(
+            features,
+            whitening=tuple(w if w is None else moved(w) for w in features.whitening),
+            mean=tuple(map(moved, features.mean)),
+        ),
+    )
+    for one, two in zip(kernel_model.affines(), other.affines(), strict=True):
+        np.testing.assert_array_equal(one.w, two.w)
+        assert one.b == two.b
 
 
 def test_parameters_and_attributes_come_back(tmp_path, rows):

@@ -14,6 +14,7 @@ import numpy as np
 
 from dmkc.kernels.columns import ColumnMaker, is_direct
 from dmkc.kernels.kernels import Kernel
+from dmkc.kernels.loops import products
 from dmkc.scan.cuts import Affine
 
 CONSTANT = 1e-11
@@ -92,8 +93,8 @@ class FeatureMap:
         for k, start, stop in self._column_slices():
             part = self.scale[k] * v[edges[k] : edges[k + 1]]
             white = self.whitening[k]
-            w[start:stop] = part if white is None else white @ part
-            bias -= float(self.mean[k] @ part)
+            w[start:stop] = part if white is None else products(white, part)
+            bias -= float(products(self.mean[k][None, :], part)[0])
         return Affine(w, bias)
 
     def slope(self, row_sum: np.ndarray, weight: float) -> np.ndarray:
@@ -148,4 +149,4 @@ def whiten(gram: np.ndarray, cut_off: float) -> np.ndarray:
     order = np.flatnonzero(keep)[::-1]
     vectors = vectors[:, order]
     sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
-    return vectors * np.where(sides == 0, 1.0, sides) / np.sqrt(values[order])
+    return np.ascontiguousarray(vectors * np.where(sides == 0, 1.0, sides) / np.sqrt(values[order]))

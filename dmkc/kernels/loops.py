@@ -27,6 +27,22 @@ def standardise(rows, shift, factor, out, squares):  # pragma: no cover - compil
         squares[i] = total
 
 
+@compiled
+def products(rows, vector):  # pragma: no cover - compiled
+    """Inner products of some rows with a vector.
+
+    The bits depend on the numbers alone.  Those of a BLAS may depend on where in memory the
+    arrays happen to lie, and a model that was loaded lies elsewhere than the one that was stored.
+    """
+    out = np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(rows.shape[1]):
+            total += rows[i, j] * vector[j]
+        out[i] = total
+    return out
+
+
 @inlined
 def _exp(x):  # pragma: no cover - compiled
     """exp for x <= 0 in single precision, in a form that vectorises (2e-7 relative near 0)."""
