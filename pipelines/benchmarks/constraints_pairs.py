@@ -11,15 +11,40 @@ from __future__ import annotations
 import argparse
 import warnings
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 
-from common import table, write
+from common import RESULTS, table, write
 from constraints_data import SETS, in_unit_range, scores
 from constraints_table import own_draw
 from dmkc.constraints import random_pairs
 
 COUNTS = (25, 50, 100, 200, 400)
 CHOSEN = ("semeion 4-9", "ionosphere", "breast", "letter A-B", "pageBlocks", "JapaneseVowels")
+
+
+def means(found: dict[str, list], index: str) -> list[float]:
+    """The mean of an index over the draws, for every number of pairs."""
+    return [float(np.mean([draw[index] for draw in found[str(c)]])) for c in COUNTS]
+
+
+def picture(data: dict[str, dict[str, list]]) -> None:
+    """Both indices over the number of pairs."""
+    figure, both = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    titles = {"RI": "Rand index, all rows", "ARI free": "adjusted Rand index, rows in no pair"}
+    for axes, (index, title) in zip(both, titles.items(), strict=True):
+        for name, found in data.items():
+            axes.plot(COUNTS, means(found, index), marker="o", markersize=4, label=name)
+        axes.set(title=title, xlabel="pairs", xscale="log")
+        axes.set_xticks(COUNTS, [str(c) for c in COUNTS])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    both[1].legend(fontsize=8, loc="lower right")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    figure.savefig(RESULTS / "constraints-pairs.png", dpi=120)
 
 
 def main() -> None:
@@ -42,11 +67,11 @@ def main() -> None:
                 found.setdefault(str(count), []).append(scores(y, labels, *pairs))
         data[name] = found
         print(name, flush=True)
-    parts = []
+    picture(data)
+    parts = ["![indices over pairs](constraints-pairs.png)"]
     for index in ("RI", "ARI free"):
         rows = [
-            (name, *(f"{np.mean([d[index] for d in found[str(c)]]):.3f}" for c in COUNTS))
-            for name, found in data.items()
+            (name, *(f"{mean:.3f}" for mean in means(found, index))) for name, found in data.items()
         ]
         parts.append(f"**{index}**\n\n" + table(("data", *(f"{c} pairs" for c in COUNTS)), rows))
     parts.append(
