@@ -6,14 +6,16 @@ by block, so that labels never gather anywhere unless the user says so.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-from dask.delayed import delayed
+from dask.highlevelgraph import HighLevelGraph
 
 from dmkc.data import Lazy, Rows
 from dmkc.data.rows import scan_width
@@ -216,7 +218,7 @@ def apply(
         width = max(width, pipeline.columns.width)
     blocks = rows.blocks(block_rows(rows, width, pipeline.columns.leaf_rows, engine.threads))
     if rows.container.lazy:
-        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known), name=name)
+        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known, name), name=name)
     values = np.concatenate(engine.collect(pipeline, blocks, "predict"))
     if known is not None:
         values[known.rows] = known.labels
@@ -239,23 +241,32 @@ def lazily(
     dtype: np.dtype,
     n_out: int | None,
     known: Known | None = None,
+    name: str = "label",
 ) -> da.Array:
     """The answers as a Dask array with a chunk per block."""
     tail = () if n_out is None else (n_out,)
-    run = delayed(pipeline, pure=False)
-    read = delayed(_load_and, pure=False)
-
-    def answer(b: Block) -> Any:
-        own = for_block(pipeline, known, b)
-        if not isinstance(b, Lazy):
-            return read(own, b)
-        return (run if own is pipeline else delayed(own, pure=False))(b.delayed)
-
-    parts = [
-        da.from_delayed(answer(b), shape=(b.stop - b.start, *tail), dtype=dtype) for b in blocks
-    ]
-    return da.concatenate(parts, axis=0)
+    layer = f"{name}-{uuid.uuid4().hex}"
+    # bare calls: Dask would take a pipeline apart in search of other tasks, for every block
+    graph = {
+        (layer, i, *(0 for _ in tail)): _call(for_block(pipeline, known, b), b)
+        for i, b in enumerate(blocks)
+    }
+    inputs = [b.delayed for b in blocks if isinstance(b, Lazy)]
+    chunks = (tuple(b.stop - b.start for b in blocks), *((size,) for size in tail))
+    whole = HighLevelGraph.from_collections(layer, graph, dependencies=inputs)
+    return da.Array(whole, layer, chunks, dtype=dtype)
 
 
-def _load_and(pipeline: Callable[[Any], np.ndarray], block: Block) -> np.ndarray:
+def _call(pipeline: Callable[[Any], np.ndarray], block: Block) -> tuple:
+    """A task that answers one block."""
+    if isinstance(block, Lazy):
+        return (partial(_answer, pipeline), block.delayed.key)
+    return (partial(_load_and_answer, pipeline, block),)
+
+
+def _answer(pipeline: Callable[[Any], np.ndarray], values: Any) -> np.ndarray:
+    return pipeline(values)
+
+
+def _load_and_answer(pipeline: Callable[[Any], np.ndarray], block: Block) -> np.ndarray:
     return pipeline(load(block))
