@@ -247,11 +247,11 @@ def lazily(
     tail = () if n_out is None else (n_out,)
     layer = f"{name}-{uuid.uuid4().hex}"
     # bare calls: Dask would take a pipeline apart in search of other tasks, for every block
-    graph = {
+    graph: dict[Any, Any] = {
         (layer, i, *(0 for _ in tail)): _call(for_block(pipeline, known, b), b)
         for i, b in enumerate(blocks)
     }
-    inputs = [b.delayed for b in blocks if isinstance(b, Lazy)]
+    inputs: list[Any] = [b.delayed for b in blocks if isinstance(b, Lazy)]
     chunks = (tuple(b.stop - b.start for b in blocks), *((size,) for size in tail))
     whole = HighLevelGraph.from_collections(layer, graph, dependencies=inputs)
     return da.Array(whole, layer, chunks, dtype=dtype)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
+from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes_fit import Course
 from dmkc.clusterers.planes_learn import (
@@ -53,7 +54,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         distance of rows from their own plane.
     c2 : float or None, default=None
         Weight of the norm that selects columns.  None takes a twentieth of the value at which the
-        weights of all columns would vanish under the k-means start.
+        weights of all columns would vanish under every start.
     ridge : float, default=0.01
         Weight of the squared weights.
     loss : {"laplacian", "hinge"}, default="laplacian"
@@ -79,9 +80,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         Where the maps are anchored: sampled rows, centroids, or these rows.
     init : str, labeling, or list of these, default="auto"
         Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
-        "pca" (signs of the leading components, k-means on them for several clusters), "random", or
-        labels for all rows.  "auto" is the first two for two clusters and the first for several.
-        All are tried on a sample; the one whose planes explain most is kept.
+        "pca" (signs of the leading components, k-means on them for several clusters), "random",
+        "few-columns" (k-means on the few columns that look most like a mixture), or labels for all
+        rows.  "auto" is the first two for two clusters and the first for several, with
+        "few-columns" from 50 columns on.  All are tried on a sample; the one whose planes explain
+        most is kept.
     n_init : int, default=4
         How many "random" starts, and how many components per kernel for "pca".
     sample_rows : int, default=8192
@@ -263,14 +266,16 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     def _learn(self, prepared: Prepared, job: Job) -> PlanesLearned | None:
         if self.n_clusters == 1:
             return None
-        init = self._starts(job)
+        init = self._starts(prepared, job)
         return learn_planes(prepared, job.own, init, self.n_init, job.progress, job.features.seed)
 
-    def _starts(self, job: Job) -> Any:
+    def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
-        alone = all(isinstance(kernel, ColumnGaussian) for kernel in job.features.kernels)
-        if isinstance(self.init, str) and self.init == "auto" and alone:
-            return "k-means"  # a start for every column would be many and poor
+        if isinstance(self.init, str) and self.init == "auto":
+            wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
+            if all(isinstance(kernel, ColumnGaussian) for kernel in job.features.kernels):
+                return ["k-means", *wide]  # a start for every column would be many and poor
+            return [*check_init("auto", self.n_clusters), *wide]
         return self.init if job.subset is None else job.subset.restricted(self.init)
 
     def _go_on(
@@ -344,7 +349,7 @@ class _PathFitter(NonparallelPlaneClustering):
         return self._path.named(getattr(self, "feature_names_in_", None), self.selects_columns_)
 
     def _learn(self, prepared: Prepared, job: Job) -> PlanesLearned:
-        init = self._starts(job)
+        init = self._starts(prepared, job)
         self._path, learned = follow_path(
             prepared, job.own, init, self.n_init, job.progress, job.features.seed, *self._wanted
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,14 @@ from dmkc.clusterers.planes_solvers import WHOLE
 from dmkc.clusterers.planes_steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.starts import k_means_start, starts_on_sample
+from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.progress import Progress
 
 SHARE_OF_PULL = 0.05
-"""c2, when it is left open, as a share of the pull of the k-means start on weights at zero."""
+"""c2, when it is left open, as a share of the largest pull of a start on weights at zero."""
+MOST_OF_PULL = 0.5
+"""The same share where there are far more features than rows."""
 SECONDS_PER_PRODUCT, SECONDS_PER_SWEEP, SECONDS_PER_MASTER = 2e-10, 3e-9, 2e-7
 """Cost of a pass: per entry of a Gram matrix, per number read, per squared weight of a master."""
 
@@ -101,8 +103,8 @@ def learn_planes(
     problem = problem_of(space, settings)
     starts = starts_on_sample(prepared, init, n_init, m, seed)
     if np.isnan(settings.c2):
-        reference = k_means_start(prepared, starts, m, seed)
-        problem = replace(problem, c2=SHARE_OF_PULL * pull_of(prepared, space, problem, reference))
+        share = share_of_pull(space.offsets[-1], prepared.rows.n_rows)
+        problem = replace(problem, c2=share * pull_of(prepared, space, problem, starts))
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
     course = chosen(settings.course, problem, sample, progress)
     fits = run_together(
@@ -138,12 +140,27 @@ def carry_on_planes(
     return replace(learned, fit=fit)
 
 
-def pull_of(prepared: Prepared, space: Space, problem: PlaneProblem, start: Any) -> float:
-    """The c2 at which about all weights vanish under a start."""
-    sample, (column,) = prepared.sample.with_labelings([start.labels])
-    found = first_pull(problem, lambda r: sample.cuts([r])[0][0], column, space.view)
+def share_of_pull(n_features: int, n_rows: int) -> float:
+    """c2 as a share of the largest pull.
+
+    Where there are more features than rows it is at least what the largest of as many features
+    of pure noise would pull (the universal threshold of Donoho and Johnstone 1994).
+    """
+    if n_features <= n_rows:
+        return SHARE_OF_PULL
+    return max(SHARE_OF_PULL, min(np.sqrt(2.0 * np.log(n_features) / n_rows), MOST_OF_PULL))
+
+
+def pull_of(
+    prepared: Prepared, space: Space, problem: PlaneProblem, starts: Sequence[Start]
+) -> float:
+    """The c2 at which about all weights vanish under every start."""
+    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    found = [
+        first_pull(problem, lambda r: sample.cuts([r])[0][0], column, space.view) for column in at
+    ]
     prepared.sample.n_scans += sample.n_scans
-    return max(found, 1e-300)
+    return max(*found, 1e-300)
 
 
 def chosen(course: Course, problem: PlaneProblem, rows: RowSet, progress: Progress) -> Course:

@@ -18,7 +18,7 @@ from dmkc.clusterers.planes_learn import (
     pull_of,
 )
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.starts import k_means_start, starts_on_sample
+from dmkc.clusterers.starts import starts_on_sample
 from dmkc.master.planes import group_sizes
 from dmkc.progress import Progress
 
@@ -103,8 +103,7 @@ def _values(
     if c2 is None:
         m = settings.n_clusters
         starts = starts_on_sample(prepared, "k-means", n_init, m, seed)
-        reference = k_means_start(prepared, starts, m, seed)
-        top = pull_of(prepared, space, problem_of(space, settings), reference)
+        top = pull_of(prepared, space, problem_of(space, settings), starts)
         return np.geomspace(WEAKEST * top, top, n_values)
     values = np.sort(np.atleast_1d(np.asarray(c2, dtype=np.float64)))
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)) or values[0] < 0:

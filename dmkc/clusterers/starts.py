@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
+from dmkc.clusterers.few_columns import FEW_COLUMNS, few_columns
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.shapes import SHAPES, shaped
 from dmkc.kernels import Kernel, Linear
 
-KINDS = ("k-means", "kernel-k-means", "pca", "random", *SHAPES)
+KINDS = ("k-means", "kernel-k-means", "pca", "random", "few-columns", *SHAPES)
 FEATURE_KINDS = ("kernel-k-means", "pca")
 DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
@@ -173,6 +174,12 @@ def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Itera
         yield Start(item, _k_means(rows, view.weights, m, seed, view.around))
     elif item in SHAPES:
         yield Start(item, shaped(item, rows, view.weights, m, seed))
+    elif item == "few-columns":
+        for count in FEW_COLUMNS:
+            labels = few_columns(
+                rows, view.weights, count, lambda few: _k_means(few, view.weights, m, seed)
+            )
+            yield Start(f"k-means, {min(count, rows.shape[1])} columns", labels)
     else:
         rng = np.random.default_rng([seed, 3])
         for i in range(n_init):

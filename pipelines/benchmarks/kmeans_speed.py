@@ -87,7 +87,7 @@ def measure(n: int, quick: bool) -> tuple[list[tuple], dict]:
         Timed("scikit-learn", sklearn_kmeans, X, init, steps),
     )
     interleaved(threads, repeats)
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
         D = da.from_array(X, chunks=(n // 16, COLUMNS)).persist()
         slow = (1, 3) if n > 2_000_000 else (1, 5)
         workers = (

@@ -60,7 +60,10 @@ def throughput(n: int, folder: Path, repeats: int = 5) -> tuple[str, dict]:
     X.to_zarr(path)
     names = ("bare", "memory", "read", "both", "zarr")
     times: dict[str, list[float]] = {name: [] for name in names}
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as c, Client(c) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c,
+        Client(c) as client,
+    ):
         train = np.asarray(X[:20_000])
         model = MultipleKernelClustering(random_state=0, dtype="float32").fit(train)
         pipeline = model.model_.label_pipeline()

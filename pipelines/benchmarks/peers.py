@@ -101,7 +101,7 @@ def fit_table(n: int, quick: bool) -> tuple[str, dict]:
     for _ in range(2 if quick else 7):
         for run in threads:
             run.once()
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
         D = da.from_array(X, chunks=(max(1, n // 16), X.shape[1])).persist()
         workers = (
             Run("dmkc, 2 worker processes", ours, D, y),

@@ -31,7 +31,7 @@ def child(n: int) -> None:
     params = {"rank": 100, "feature_mode": "recompute", "dtype": "float32", "random_state": 0}
     SparseKernelMMC(**params).fit(make_ringnorm(20_000, seed=1)[0].astype(np.float32))
     X, y = make_ringnorm(n, seed=0)
-    X = X.astype(np.float32)
+    X = np.asarray(X, dtype=np.float32)  # many rows are generated lazily
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten (Linux)
     before = peak()
     began = time.perf_counter()
