@@ -10,6 +10,8 @@ that they run out of memory, tasks become smaller: one block each, then half a b
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import itertools
 import logging
@@ -45,10 +47,18 @@ FAN_IN = 32
 ATTEMPTS = 5
 SPENT_SCANS = 32
 REFRESH_SECONDS = 5.0
+LOOK_SECONDS = 2.0
+"""How often a wait for results looks whether anybody still works on them."""
 PATIENCE_SECONDS = 1800.0
 """How long a fit waits for a worker when all are gone; a batch queue may take its time."""
 _numbers = itertools.count()
-_LOST = (CancelledError, KilledWorker, CommClosedError)
+
+
+class Stuck(RuntimeError):
+    """Tasks that no worker will ever run."""
+
+
+_LOST = (CancelledError, KilledWorker, CommClosedError, Stuck)
 
 
 class WorkersLost(RuntimeError):
@@ -113,12 +123,50 @@ class ClusterEngine(Engine):
     def _settled(self, placed: list[Placed]) -> list[Block]:
         """The blocks once they are all made; what was lost meanwhile is made again."""
         for _ in range(ATTEMPTS):
-            with self.client.as_current(), contextlib.suppress(*_LOST):
-                wait([p.future for p in placed])
-            if not any(_is_lost(p.future) for p in placed):
+            stuck = False
+            try:
+                self._wait([p.future for p in placed])
+            except _LOST as error:
+                stuck = isinstance(error, Stuck)
+            if not stuck and not any(_is_lost(p.future) for p in placed):
                 break
-            self._recover(placed)
+            self._recover(placed, stuck)
         return list(placed)
+
+    def _wait(self, futures: list[Future]) -> None:
+        """Wait until all tasks have ended, as long as somebody works on them."""
+        idle = 0
+        with self.client.as_current():
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    wait(futures, timeout=LOOK_SECONDS)
+                    return
+                idle = self._look(futures, idle)
+
+    def _gather(self, futures: list[Future]) -> list[Any]:
+        """The results of all tasks, in this process, as long as somebody works on them."""
+        coroutine = self.client.gather(futures, asynchronous=True)
+        job = asyncio.run_coroutine_threadsafe(coroutine, self.client.loop.asyncio_loop)
+        idle = 0
+        try:
+            while not concurrent.futures.wait([job], timeout=LOOK_SECONDS).done:
+                idle = self._look(futures, idle)
+            return job.result()
+        finally:
+            job.cancel()
+
+    def _look(self, futures: list[Future], idle: int) -> int:
+        """How many looks in a row have found all workers idle while results are missing.
+
+        Tasks bound for a worker are left lying when all workers go at once: Dask's scheduler does
+        not give them to those that come later.
+        """
+        self._workers(fresh=True)  # which waits for one, where there is none
+        missing = not all(future.done() for future in futures)
+        idle = idle + 1 if missing and not any(self.client.processing().values()) else 0
+        if idle > 1:
+            raise Stuck("all workers were gone for a while")
+        return idle
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
@@ -132,7 +180,7 @@ class ClusterEngine(Engine):
                 if isinstance(error, KilledWorker):
                     blocks, grid = self._smaller(blocks, grid)
                 log.warning("A scan was lost with a worker (%s); running it again.", error)
-                self._recover(blocks)
+                self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
 
     def _smaller(self, blocks: Sequence[Block], grid: Grid) -> tuple[Sequence[Block], Grid]:
@@ -176,13 +224,13 @@ class ClusterEngine(Engine):
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
         for attempt in itertools.count(1):
             try:
-                placed = self._place(func, blocks, name)
-                return self.client.gather([p.future for p in placed])
+                futures = [p.future for p in self._place(func, blocks, name)]
+                return self._gather(futures)
             except _LOST as error:
                 if attempt == ATTEMPTS:
                     raise
                 log.warning("Results were lost with a worker (%s); making them again.", error)
-                self._recover(blocks)
+                self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
 
     def _scan_once(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
@@ -202,7 +250,7 @@ class ClusterEngine(Engine):
         # Letting go of futures is a message of its own, and the client sends one message in ten
         # milliseconds: done after every scan it would hold up the next one.
         self._spent = [*self._spent, futures] if len(self._spent) < SPENT_SCANS else [futures]
-        return self.client.gather(futures)
+        return self._gather(futures)
 
     def _scan_groups(
         self, scan: Scan, groups: list[tuple[str, list[Block]]], grid: Grid, number: int
@@ -260,14 +308,15 @@ class ClusterEngine(Engine):
         futures = self.client.compute([b.delayed for b in blocks])
         return {b.start: f for b, f in zip(blocks, futures, strict=True)}
 
-    def _recover(self, blocks: Sequence[Block]) -> None:
-        """Make blocks again that were lost with their worker."""
+    def _recover(self, blocks: Sequence[Block], stuck: bool = False) -> None:
+        """Make blocks again that were lost with their worker, or that nobody is making."""
         time.sleep(0.5)
         homes = self._workers(fresh=True)
-        lost = [b for b in blocks if isinstance(b, Placed) and _is_lost(b.future)]
+        placed = [b for b in blocks if isinstance(b, Placed)]
+        lost = [b for b in placed if _is_lost(b.future) or (stuck and not b.future.done())]
         sources = [b.source for b in lost if isinstance(b.source, Placed)]
         if sources:
-            self._recover(sources)
+            self._recover(sources, stuck)
         for make, group in itertools.groupby(lost, key=lambda b: b.make):
             members = list(group)
             again = self._place(make, [b.source for b in members], "again")
