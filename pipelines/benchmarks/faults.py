@@ -4,10 +4,10 @@
                                           [--folder DIR] [--no-page]
 
 Every case is `dmkc fit` of a small set in a process of its own, in threads or on a cluster of a
-scheduler and two nannies.  SIGKILL hits the client, a worker, all workers, a nanny, the scheduler or
-everything at a random scan, record, file or time.  What has not survived by itself goes on with
-`dmkc fit --resume`; a quarter of those are killed once more on the way.  The cases that are done are
-kept in DIR/cases.json, so that a suite that was ended goes on where it was.
+scheduler and two nannies.  SIGKILL hits the client, a worker, all workers, a nanny, the scheduler
+or everything at a random scan, record, file or time.  What has not survived by itself goes on with
+`dmkc fit --resume`; a quarter of those are killed once more on the way.  The cases that are done
+are kept in DIR/cases.json, so that a suite that was ended goes on where it was.
 """
 
 from __future__ import annotations

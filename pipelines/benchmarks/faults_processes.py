@@ -1,4 +1,4 @@
-"""Processes for the fault suite: all forked from one that has imported dmkc, so that they are cheap.
+"""Processes for the fault suite, all forked from one that has imported dmkc: so they are cheap.
 
 Importing the library takes longer than the fits that are disturbed.  A fork server imports it once;
 clients, schedulers, nannies and, through these, workers are forked from it.

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import dmkc.cli.labels
-import dmkc.cluster.opening  # noqa: F401 - so that forked processes need not import it
-import dmkc.report  # noqa: F401
+import dmkc.cluster.opening
+import dmkc.report
 import dmkc.resume.journal
 import dmkc.scan.cluster
 import dmkc.scan.engine
