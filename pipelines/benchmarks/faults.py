@@ -123,17 +123,22 @@ class Suite:
     def _outcome(self, case: Case, known: Counts, out: Path) -> dict[str, Any]:
         fit = self._fit(case.method, out)
         code, kills, words = self._command(case.on_cluster, fit, case.plan, known)
-        ends = [code]
+        ends, said = [code], [words]
         for plan in (case.again, None, None):
             if code in (0, None):
                 break
             state, _, words = self._command(False, ["status", str(out), "--json"], None, None)
             if state not in (0, 2):
-                return {"outcome": "unreadable", "kills": kills, "ends": ends, "said": words}
+                return {
+                    "outcome": "unreadable",
+                    "kills": kills,
+                    "ends": ends,
+                    "said": [*said, words],
+                }
             begun = (out / "run.json").exists()
             more = ["fit", "--resume", str(out), "--quiet"] if begun else self._anew(fit)
             code, hit, words = self._command(case.on_cluster, more, plan, known)
-            kills, ends = kills + hit, [*ends, code]
+            kills, ends, said = kills + hit, [*ends, code], [*said, words]
         if code is None:
             outcome = "hung"
         elif code != 0:
@@ -144,7 +149,7 @@ class Suite:
             outcome = "missed"
         else:
             outcome = "survived" if len(ends) == 1 else "resumed"
-        return {"outcome": outcome, "kills": kills, "ends": ends, "said": words}
+        return {"outcome": outcome, "kills": kills, "ends": ends, "said": said}
 
     def reference(self, method: str, on_cluster: bool) -> Counts:
         """The counts of an unbroken run, whose labels are the expected ones."""
@@ -176,7 +181,7 @@ class Suite:
     def _command(
         self, on_cluster: bool, words: list[str], plan: Plan | None, known: Counts | None
     ) -> tuple[int | None, int, str]:
-        """Exit code, kills and last line of a command in a process of its own."""
+        """Exit code, kills and last words of a command in a process of its own."""
         address = self.cluster.mend() if on_cluster else None
         pids = self.cluster.pids() if on_cluster else {}
         if address is not None:
@@ -190,8 +195,9 @@ class Suite:
         )
         process.start()
         code = wait_for(process, CHILD_SECONDS)
-        lines = said.read_text(errors="replace").split("\n") if said.exists() else []
-        return code, int(mark.exists()), "\n".join(lines[-12:]).strip()
+        lines = said.read_text(errors="replace").splitlines() if said.exists() else []
+        mistakes = [line for line in lines if "dmkc: " in line or "Error" in line]
+        return code, int(mark.exists()), "\n".join(mistakes[-3:])
 
     def _labels(self, out: Path) -> np.ndarray:
         return np.asarray(zarr.open_array(store=out / "labels.zarr", mode="r")[:])

@@ -23,7 +23,7 @@ START_SECONDS = 60.0
 
 # The fork server looks for modules where the environment says, and not where this process does.
 os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-os.environ["DASK_LOGGING__DISTRIBUTED"] = "error"
+os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(PRELOADED)
 

@@ -23,6 +23,7 @@ import dmkc.report
 import dmkc.resume.journal
 import dmkc.scan.cluster
 import dmkc.scan.engine
+import dmkc.scan.waiting
 from dmkc.cli import main
 
 CHANGES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
@@ -109,7 +110,7 @@ class Striker:
             self._around(engine, name)
         if on_cluster:
             self._ahead_of(dmkc.scan.cluster.Client, "gather", "during")
-            self._ahead_of(dmkc.scan.cluster, "wait", "during")
+            self._ahead_of(dmkc.scan.waiting, "wait", "during")
         else:
             self._ahead_of(dmkc.scan.engine, "run_block", "during")
         self._torn_records()

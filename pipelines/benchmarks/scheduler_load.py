@@ -66,10 +66,15 @@ def measure(workers: int, n_blocks: int, repeats: int) -> dict[str, Any]:
     """Seconds of an empty scan over blocks that are held and that are read."""
     with (
         LocalCluster(
-            workers, 1, processes=False, protocol="tcp://", dashboard_address=None
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp://",
+            dashboard_address=None,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        client.wait_for_workers(workers)
         engine, grid = ClusterEngine(client), Grid(n_blocks, 1, 0)
         read = [Read(Row(), i, i + 1) for i in range(n_blocks)]
         held = engine.hold(np.copy, read, "held")
