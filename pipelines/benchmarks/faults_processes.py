@@ -7,12 +7,11 @@ clients, schedulers, nannies and, through these, workers are forked from it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import multiprocessing
 import os
 import sys
-import time
-from multiprocessing import forkserver
+import threading
+from multiprocessing import connection, forkserver
 from typing import Any
 
 import dask
@@ -75,7 +74,7 @@ def run_scheduler(pipe: Any) -> None:
             pipe.send(scheduler.address)
             await scheduler.finished()
 
-    quiet()
+    prepare()
     asyncio.run(serve())
 
 
@@ -92,25 +91,31 @@ def run_nanny(address: str, server: str) -> None:
         async with Nanny(address, nthreads=1, memory_limit="1GB", **where) as nanny:
             await nanny.finished()
 
-    quiet()
+    prepare()
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         asyncio.run(serve())
 
 
-def quiet() -> None:
-    """Nothing on the terminal from processes that are meant to die."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
+def prepare(sink: str = os.devnull) -> None:
+    """Say nothing on the terminal, and end with the suite, however that ends."""
+    handle = os.open(sink, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    suite = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if suite is not None:
+            connection.wait([suite.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def wait_for(process: Any, seconds: float) -> int | None:
     """The exit code of a process, or None for one that had to be ended after this time."""
-    end = time.monotonic() + seconds
-    process.join(max(0.0, end - time.monotonic()))
-    if process.exitcode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        process.join()
-        return None
-    return process.exitcode
+    process.join(seconds)
+    if process.exitcode is not None:
+        return process.exitcode
+    process.kill()
+    process.join()
+    return None

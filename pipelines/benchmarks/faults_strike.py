@@ -25,6 +25,7 @@ import dmkc.scan.cluster
 import dmkc.scan.engine
 import dmkc.scan.waiting
 from dmkc.cli import main
+from faults_processes import WORKERS, prepare
 
 CHANGES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 """Events of the interpreter that stand for a change of the run's folder."""
@@ -66,9 +67,7 @@ def perform(
 
     `known` are the counts of the unbroken command; without them nothing is counted.
     """
-    sink = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
+    prepare(said)
     if address is not None:
         pids = {**pids, "worker": _workers(address)}
     striker = Striker(plan, known or Counts(), pids, Path(tally + ".struck"))
@@ -85,8 +84,6 @@ def perform(
 def _workers(address: str) -> list[int]:
     """The processes of all workers, once all are there."""
     from distributed import Client
-
-    from faults_processes import WORKERS
 
     with Client(address, set_as_default=False) as client:
         client.wait_for_workers(WORKERS, timeout=60)

@@ -3,7 +3,8 @@
     python fit_across_hosts.py ADDRESS FOLDER
 
 It says that it has come to a scan by writing FOLDER/reached-N, goes on when FOLDER/go-N is there,
-and writes its labels, and the workers of every scan, to FOLDER.
+and writes its labels, and the workers of every scan, to FOLDER.  It waits for two workers at its
+beginning and at the last of these scans.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from distributed import Client
 from dmkc import MultipleKernelClustering
 from dmkc.scan import cluster
 
-STOPS = (3, 5)
+STOPS, WORKERS = (3, 5), 2
 
 
 def rows(n: int = 30_000) -> np.ndarray:
@@ -41,13 +42,16 @@ def main(address: str, folder: Path) -> None:
             (folder / f"reached-{number}").touch()
             while not (folder / f"go-{number}").exists():
                 time.sleep(0.05)
+        if number == STOPS[-1]:
+            self.client.wait_for_workers(WORKERS, timeout=60)
         found = scan(self, kind, blocks, grid)
         homes.append(sorted({b.home for b in blocks if isinstance(b, cluster.Placed)}))
         return found
 
     cluster.ClusterEngine.scan = watched
     cluster.REFRESH_SECONDS = 0.0
-    with Client(address):
+    with Client(address) as client:
+        client.wait_for_workers(WORKERS, timeout=60)
         model = estimator().fit(rows())
     np.save(folder / "labels.npy", np.asarray(model.labels_))
     (folder / "homes.json").write_text(json.dumps(homes))
