@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from distributed import Client, Future, wait
 
@@ -41,8 +41,8 @@ def gather_all(
     client: Client, futures: Sequence[Future], some_worker: Callable[[], Any]
 ) -> list[Any]:
     """The results of all tasks, in this process; `some_worker` as in `wait_all`."""
-    coroutine = client.gather(futures, asynchronous=True)
-    job = asyncio.run_coroutine_threadsafe(coroutine, client.loop.asyncio_loop)
+    coroutine, loop = client.gather(futures, asynchronous=True), cast(Any, client.loop)
+    job = asyncio.run_coroutine_threadsafe(coroutine, loop.asyncio_loop)
     idle = 0
     try:
         while not concurrent.futures.wait([job], timeout=LOOK_SECONDS).done:

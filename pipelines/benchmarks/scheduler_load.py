@@ -207,7 +207,9 @@ def main() -> None:
     ]
     parts, derived = pages(found, speeds)
     data = {"measured": found, "speeds": speeds, "derived": derived}
-    command = "python pipelines/benchmarks/scheduler_load.py"
+    given = {"blocks": options.blocks, "workers": options.workers, "repeats": [options.repeats]}
+    words = (f"--{name} {' '.join(map(str, numbers))}" for name, numbers in given.items())
+    command = f"python pipelines/benchmarks/scheduler_load.py {' '.join(words)}"
     write("scheduler-load", "What a scan costs beside its work", command, parts, data)
 
 

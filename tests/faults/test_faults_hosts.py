@@ -104,28 +104,33 @@ def wait_for(path, running, seconds=100):
 @pytest.mark.slow
 def test_a_host_that_is_cut_off_and_comes_back(network, tmp_path):
     """Longer than the scheduler waits: its work is done elsewhere, and later it works again."""
-    address = f"tcp://{HUB}:8786"
-    dask = ("-m", "distributed.cli.dask_scheduler"), ("-m", "distributed.cli.dask_worker")
-    quiet = ("--no-dashboard",)
+    address, quiet = f"tcp://{HUB}:8786", "--no-dashboard"
     script = str(Path(__file__).with_name("fit_across_hosts.py"))
+    cut, back = STOPS
     with contextlib.ExitStack() as stack:
-        scheduler = (*dask[0], "--host", HUB, "--port", "8786", *quiet)
-        stack.enter_context(process(network.hub, tmp_path / "scheduler.log", *scheduler))
-        for host, own in zip(network.hosts, (FIRST, SECOND), strict=True):
-            where = ("--host", own, "--nthreads", "1", "--local-directory", str(tmp_path / own))
-            where += ("--preload", "dmkc.scan.cluster")  # a worker that imports is silent for long
-            stack.enter_context(
-                process(host, tmp_path / f"{own}.log", *dask[1], address, *where, *quiet)
-            )
-        fit = stack.enter_context(
-            process(network.hub, tmp_path / "fit.log", script, address, str(tmp_path))
-        )
-        cut, back = STOPS
+
+        def start(host, name, *words):
+            return stack.enter_context(process(host, tmp_path / f"{name}.log", *words))
+
+        def worker(number, name):
+            place = ("--host", (FIRST, SECOND)[number], "--local-directory", str(tmp_path / name))
+            # a worker that imports is silent for long, so that it does so before it begins
+            more = ("--nthreads", "1", "--preload", "dmkc.scan.cluster", quiet)
+            words = ("-m", "distributed.cli.dask_worker", address, *place, *more)
+            return start(network.hosts[number], name, *words)
+
+        where = ("--host", HUB, "--port", "8786", quiet)
+        start(network.hub, "scheduler", "-m", "distributed.cli.dask_scheduler", *where)
+        worker(0, "first")
+        lost = worker(1, "second")
+        fit = start(network.hub, "fit", script, address, str(tmp_path))
         wait_for(tmp_path / f"reached-{cut}", fit)
         network.plug(1, "down")
         (tmp_path / f"go-{cut}").touch()
         wait_for(tmp_path / f"reached-{back}", fit)  # the scans in between were done without it
         network.plug(1, "up")
+        lost.wait(timeout=60)  # Dask's worker has ended, and whatever runs the host starts another
+        worker(1, "third")
         (tmp_path / f"go-{back}").touch()
         wait_for(tmp_path / "homes.json", fit)
     homes = json.loads((tmp_path / "homes.json").read_text())
