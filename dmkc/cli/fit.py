@@ -136,7 +136,8 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
             raise UserError(f"There is no run at {args.resume}; give INPUT to start one there.")
         say(f"there is no run at {args.resume} yet; starting one", args.quiet)
         args.out = args.resume
-        return args, ordered(args), outputs.run_target(args.out, False)
+        # A run that was killed before it had an order has left its log.
+        return args, ordered(args), outputs.run_target(args.out, force=True)
     if given_parameters(args) or args.params or args.method:
         raise UserError("--resume goes on with the parameters of the run; give none of them.")
     then = build_parser().parse_args(order.words)

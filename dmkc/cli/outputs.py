@@ -65,8 +65,8 @@ def run_target(text: str, force: bool) -> Path:
         return path
     if path.is_symlink() or not path.is_dir():
         raise UserError(f"{text} is not a folder; choose another --out.")
-    if not any(path.iterdir()):
-        return path
+    if all(entry == _part(path / LOG) for entry in path.iterdir()):
+        return path  # empty, or left by a run that was killed at once
     if not is_run_folder(path):
         raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
     if not force:
@@ -101,9 +101,13 @@ def discard_run(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that appears when it is whole."""
-    fresh = path.with_name(f".{path.name}.part")
+    fresh = _part(path)
     fresh.write_text(text, encoding="utf-8")
     os.replace(fresh, path)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
 
 
 def store(values: Any, array: Any) -> None:

@@ -134,7 +134,7 @@ class RunLog:
 
     def __enter__(self) -> logging.Logger:
         if not self._path.exists():
-            self._path.write_text(outputs.RUN_MARK, encoding="utf-8")
+            outputs.write_text(self._path, outputs.RUN_MARK)
         self._handler = logging.FileHandler(self._path, encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         self._level, self._show = self._logger.level, warnings.showwarning

@@ -10,7 +10,6 @@ that they run out of memory, tasks become smaller: one block each, then half a b
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
 import time
@@ -22,7 +21,7 @@ from typing import Any
 import dask
 import psutil
 from dask.delayed import delayed
-from distributed import Client, Future, KilledWorker, wait
+from distributed import Client, Future, KilledWorker
 from distributed.comm import CommClosedError
 
 from dmkc.data import Lazy, Read
@@ -38,17 +37,21 @@ from dmkc.scan.engine import (
 )
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
 from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.waiting import Stuck, gather_all, wait_all
 
 log = logging.getLogger("dmkc")
 
 FAN_IN = 32
 ATTEMPTS = 5
 SPENT_SCANS = 32
+MOST_LEVEL = 64
+"""Leaves in a block, as a power of two: no limit, until workers run out of memory."""
 REFRESH_SECONDS = 5.0
 PATIENCE_SECONDS = 1800.0
 """How long a fit waits for a worker when all are gone; a batch queue may take its time."""
 _numbers = itertools.count()
-_LOST = (CancelledError, KilledWorker, CommClosedError)
+
+_LOST = (CancelledError, KilledWorker, CommClosedError, Stuck)
 
 
 class WorkersLost(RuntimeError):
@@ -78,6 +81,7 @@ class ClusterEngine(Engine):
         self._spent: list[list[Future]] = []
         self._asked = -REFRESH_SECONDS
         self._block_a_task = False
+        self._most_level = MOST_LEVEL
         workers = self._workers()
         self.threads = sum(workers.values())
         info = client.scheduler_info(n_workers=-1)["workers"]
@@ -103,6 +107,10 @@ class ClusterEngine(Engine):
             self._known = {address: w["nthreads"] for address, w in sorted(info.items())}
         return self._known
 
+    def _some_worker(self) -> None:
+        """Return once there is a worker."""
+        self._workers(fresh=True)
+
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory are sent to the workers once."""
         return self._settled(self._place(None, blocks, "rows"))
@@ -113,45 +121,53 @@ class ClusterEngine(Engine):
     def _settled(self, placed: list[Placed]) -> list[Block]:
         """The blocks once they are all made; what was lost meanwhile is made again."""
         for _ in range(ATTEMPTS):
-            with self.client.as_current(), contextlib.suppress(*_LOST):
-                wait([p.future for p in placed])
-            if not any(_is_lost(p.future) for p in placed):
+            stuck = False
+            try:
+                wait_all(self.client, [p.future for p in placed], self._some_worker)
+            except _LOST as error:
+                stuck = isinstance(error, Stuck)
+            if not stuck and not any(_is_lost(p.future) for p in placed):
                 break
-            self._recover(placed)
+            self._recover(placed, stuck)
         return list(placed)
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
+            blocks, grid = self._fitting(blocks, grid)
             try:
                 self._share_out(blocks)
                 parts = self._scan_once(scan, blocks, grid)
                 return only_node([piece for part in parts for piece in part], grid, scan)
             except _LOST as error:
                 if attempt == ATTEMPTS:
-                    raise WorkersLost(_why_lost(scan, error)) from error
+                    raise WorkersLost(_why_lost(scan.name, error)) from error
                 if isinstance(error, KilledWorker):
-                    blocks, grid = self._smaller(blocks, grid)
+                    self._lessen(blocks, grid)
                 log.warning("A scan was lost with a worker (%s); running it again.", error)
-                self._recover(blocks)
+                self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
 
-    def _smaller(self, blocks: Sequence[Block], grid: Grid) -> tuple[Sequence[Block], Grid]:
-        """Less work for every task: one block, then half of one where blocks are read anew.
+    def _lessen(self, blocks: Sequence[Block], grid: Grid) -> None:
+        """Less work for every task from now on: one block, or half of one that is read anew."""
+        if all(isinstance(b, Read) for b in blocks):
+            self._most_level = max(grid.level - 1, 0)
+        else:
+            self._block_a_task = True
+
+    def _fitting(self, blocks: Sequence[Block], grid: Grid) -> tuple[Sequence[Block], Grid]:
+        """Blocks that are read anew, as small as the workers' memory has shown to need.
 
         Leaves stay as they are, and so do the bits of every sum.
         """
-        if not self._block_a_task:
-            self._block_a_task = True
+        if grid.level <= self._most_level or not all(isinstance(b, Read) for b in blocks):
             return blocks, grid
-        if grid.level == 0 or not all(isinstance(b, Read) for b in blocks):
-            return blocks, grid
-        finer = replace(grid, level=grid.level - 1)
-        halves = [
+        finer = replace(grid, level=self._most_level)
+        parts = [
             Read(b.reader, start, min(start + finer.block_rows, b.stop))
             for b in blocks
             for start in range(b.start, b.stop, finer.block_rows)
         ]
-        return halves, finer
+        return parts, finer
 
     def _share_out(self, blocks: Sequence[Block]) -> None:
         """Move blocks to workers that have joined, and away from those that have left."""
@@ -176,13 +192,13 @@ class ClusterEngine(Engine):
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
         for attempt in itertools.count(1):
             try:
-                placed = self._place(func, blocks, name)
-                return self.client.gather([p.future for p in placed])
+                futures = [p.future for p in self._place(func, blocks, name)]
+                return gather_all(self.client, futures, self._some_worker)
             except _LOST as error:
                 if attempt == ATTEMPTS:
-                    raise
+                    raise WorkersLost(_why_lost(name, error)) from error
                 log.warning("Results were lost with a worker (%s); making them again.", error)
-                self._recover(blocks)
+                self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
 
     def _scan_once(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
@@ -202,7 +218,7 @@ class ClusterEngine(Engine):
         # Letting go of futures is a message of its own, and the client sends one message in ten
         # milliseconds: done after every scan it would hold up the next one.
         self._spent = [*self._spent, futures] if len(self._spent) < SPENT_SCANS else [futures]
-        return self.client.gather(futures)
+        return gather_all(self.client, futures, self._some_worker)
 
     def _scan_groups(
         self, scan: Scan, groups: list[tuple[str, list[Block]]], grid: Grid, number: int
@@ -260,14 +276,15 @@ class ClusterEngine(Engine):
         futures = self.client.compute([b.delayed for b in blocks])
         return {b.start: f for b, f in zip(blocks, futures, strict=True)}
 
-    def _recover(self, blocks: Sequence[Block]) -> None:
-        """Make blocks again that were lost with their worker."""
+    def _recover(self, blocks: Sequence[Block], stuck: bool = False) -> None:
+        """Make blocks again that were lost with their worker, or that nobody is making."""
         time.sleep(0.5)
         homes = self._workers(fresh=True)
-        lost = [b for b in blocks if isinstance(b, Placed) and _is_lost(b.future)]
+        placed = [b for b in blocks if isinstance(b, Placed)]
+        lost = [b for b in placed if _is_lost(b.future) or (stuck and not b.future.done())]
         sources = [b.source for b in lost if isinstance(b.source, Placed)]
         if sources:
-            self._recover(sources)
+            self._recover(sources, stuck)
         for make, group in itertools.groupby(lost, key=lambda b: b.make):
             members = list(group)
             again = self._place(make, [b.source for b in members], "again")
@@ -322,9 +339,9 @@ def _is_lost(future: Future) -> bool:
     return future.status in ("cancelled", "lost")
 
 
-def _why_lost(scan: Scan, error: Exception) -> str:
+def _why_lost(name: str, error: BaseException) -> str:
     return (
-        f"Workers ended again and again during the scan {scan.name!r} ({error}). If they ran out "
+        f"Workers ended again and again during the scan {name!r} ({error}). If they ran out "
         "of memory, give them more of it, or make columns anew on every scan "
         '(feature_mode="recompute").'
     )

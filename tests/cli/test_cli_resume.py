@@ -102,6 +102,17 @@ def x_file(tmp_path, data):
     return "x.npy"
 
 
+@pytest.mark.parametrize("left", [{}, {"log.txt": "# dmkc run\n"}, {".log.txt.part": "# dm"}])
+def test_a_run_that_was_killed_at_once_is_begun_anew(call, x_file, tmp_path, left):
+    (tmp_path / "run").mkdir()
+    for name, text in left.items():
+        (tmp_path / "run" / name).write_text(text)
+    assert "There is no run" in call("fit", "--resume", "run", code=2).err
+    call("fit", x_file, "--resume", "run", "--rank", "20", "--no-report", "--quiet")
+    assert runs.is_finished(tmp_path / "run")
+    assert not list((tmp_path / "run").glob(".*.part"))
+
+
 def test_another_runs_folder_is_refused(call, fit, big, x_file, tmp_path, dies):
     dies["left"] = 4
     fit(big, *MORE, "--out", "run", code=130)
