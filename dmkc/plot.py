@@ -56,13 +56,22 @@ def kernel_names(model: Any) -> list[str]:
     """Readable names of the kernels of a fitted model, such as "Gaussian, width 0.5"."""
     check_is_fitted(model)
     given = as_bank(model._bank())
-    return [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
+    names = [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
+    return [
+        f"{name}, gamma {kernel.gamma:g}" if names.count(name) > 1 and _has_gamma(kernel) else name
+        for name, kernel in zip(names, model.kernels_, strict=True)
+    ]
+
+
+def _has_gamma(kernel: Any) -> bool:
+    return getattr(kernel, "gamma", None) is not None
 
 
 def _kernel_name(kernel: Any, given: Any) -> str:
     name = type(kernel).__name__.rstrip("_")
     if hasattr(kernel, "degree"):
-        return f"{name}, degree {kernel.degree}"
+        offset = "" if kernel.coef0 == 1 else f", offset {kernel.coef0:g}"
+        return f"{name}, degree {kernel.degree}{offset}"
     if getattr(kernel, "diameters", None) is not None:
         return f"{name}, {kernel.diameters:g} diameters"
     if hasattr(kernel, "width"):
@@ -107,6 +116,8 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
                 if after["round"] != before["round"]:
                     ax.axvline(place + 0.5, color=GREY, lw=0.8, ls=":", zorder=0)
         ax.set_ylim(0, max(1.18 * max(value), ax.get_ylim()[1]))
+    if max(map(len, runs.values())) == 1:
+        ax.set_xlim(0.5, 1.5)  # around a single point Matplotlib leaves no room for a whole number
     # Scans of the sample count as scans of all rows when the sample is all rows.
     if (model.start_, "all") in runs or shift > model.n_scans_:
         ax.set_xlim(0.5, max(ax.get_xlim()[1], 1.25 * shift + 1))
@@ -185,7 +196,7 @@ def selection_path(path: Any, top: int = 7, ax: Axes | None = None) -> Axes:
         tone = COLOURS[rank % len(COLOURS)]
         ax.plot(path.c2, path.importances[:, j], color=tone, lw=1.6, label=path.names[j], zorder=2)
     ax.set(xscale="log", xlabel="c2 (features enter from right to left)", ylabel="importance")
-    _legend(ax)
+    _legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the lines, which fill the axes
     return ax
 
 
