@@ -26,6 +26,7 @@ p { margin: .6rem 0; max-width: 46rem; }
 .lead { font-size: 1.08rem; color: var(--soft); }
 .small { font-size: .88rem; color: var(--soft); }
 a { color: var(--accent); }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 ul.notes, ul.warnings {
   list-style: none; margin: 1.2rem 0 0; padding: .7rem 1rem; border-radius: 4px;
   background: var(--shade); border-left: 4px solid var(--accent);
