@@ -35,7 +35,6 @@ def test_committed_notebook_is_small_and_complete(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOOKS)
 def test_notebook_runs(name, monkeypatch):
-    pytest.importorskip("nbclient")
     monkeypatch.syspath_prepend(str(FOLDER))
     import run
 
