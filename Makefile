@@ -31,13 +31,14 @@ format: $(VENV)/.ready-test ## rewrite the files in the project's format
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.ready-docs ## build the documentation as a site in the folder site
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open site/index.html"
 
 notebooks: $(VENV)/.ready-test ## run the notebooks and write their outputs into them
 	$(BIN)/python notebooks/run.py
 
 clean: ## remove the virtual environment, caches and outputs
-	rm -rf $(VENV) $(OUT) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OUT) site .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
