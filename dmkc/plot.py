@@ -164,7 +164,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     if max(map(len, runs.values())) == 1:
         ax.set_xlim(0.5, 1.5)  # around a single point Matplotlib leaves no room for a whole number
     # Scans of the sample count as scans of all rows when the sample is all rows.
-    if (model.start_, "all") in runs or shift > model.n_scans_:
+    if shift and ((model.start_, "all") in runs or shift > model.n_scans_):
         ax.set_xlim(0.5, max(ax.get_xlim()[1], 1.25 * shift + 1))
         ax.axvspan(0.5, shift + 0.5, color="#f3f3f3", lw=0, zorder=-2)
         _note(ax, shift + 0.5, "sample", "right")

@@ -191,3 +191,4 @@ def test_a_single_step_has_one_whole_tick(rows):
     ax = plot.convergence(fitted)
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [1.0]
+    assert not ax.texts  # nothing was done on a sample
