@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all lint format docs notebooks clean
 
 help: ## print what each target does
 	@echo "make TARGET [PYTHON=python3.12]"
@@ -30,8 +30,15 @@ format: $(VENV)/.ready-test ## rewrite the files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.ready-docs ## build the documentation as a site in the folder site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
+notebooks: $(VENV)/.ready-test ## run the notebooks and write their outputs into them
+	$(BIN)/python notebooks/run.py
+
 clean: ## remove the virtual environment, caches and outputs
-	rm -rf $(VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OUT) site .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -56,4 +63,9 @@ $(VENV)/.ready-run: pyproject.toml | $(BIN)/python
 $(VENV)/.ready-test: pyproject.toml | $(BIN)/python
 	@echo "Installing dmkc, its dependencies and the test tools into $(VENV) (a few minutes the first time) ..."
 	@$(PIP) install -e ".[test]"
+	@touch $(VENV)/.ready-run $@
+
+$(VENV)/.ready-docs: pyproject.toml | $(BIN)/python
+	@echo "Installing dmkc and the tools of the documentation into $(VENV) ..."
+	@$(PIP) install -e ".[docs]"
 	@touch $(VENV)/.ready-run $@

@@ -24,7 +24,16 @@ _FAN_IN = 16
 
 @dataclass(frozen=True, eq=False)
 class Contingency:
-    """The weight of the rows of every class (table's rows) in every cluster (its columns)."""
+    """The weight of the rows of every class (table's rows) in every cluster (its columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc.metrics import Contingency, accuracy
+    >>> counted = Contingency(np.array([[9, 1], [2, 8]]), np.array(["a", "b"]), np.array([0, 1]))
+    >>> accuracy(counted)
+    0.85
+    """
 
     table: Array
     classes: Array
@@ -46,6 +55,13 @@ def contingency(truth: Any, labels: Any, sample_weight: Any = None) -> Contingen
 
     NumPy arrays, lists, pandas Series, xarray and Dask arrays are read; when any of them is a
     Dask array the others follow its chunks (those of `truth` first) and workers do the counting.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import contingency
+    >>> contingency(["a", "a", "b"], [0, 1, 1]).table
+    array([[1, 1],
+           [0, 1]])
     """
     given = {"truth": truth, "labels": labels, "sample_weight": sample_weight}
     arrays = {name: _vector(name, value) for name, value in given.items() if value is not None}

@@ -30,14 +30,28 @@ __all__ = [
 
 
 def accuracy(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """Share of the rows in the right cluster under the best one-to-one matching."""
+    """Share of the rows in the right cluster under the best one-to-one matching.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import accuracy
+    >>> accuracy([0, 0, 1, 1], [1, 1, 0, 1])
+    0.75
+    """
     table = _table(truth, labels, sample_weight)
     matched = linear_sum_assignment(table, maximize=True)
     return float(table[matched].sum() / table.sum())
 
 
 def majority_accuracy(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """Share of the rows that are of their cluster's majority class (purity)."""
+    """Share of the rows that are of their cluster's majority class (purity).
+
+    Examples
+    --------
+    >>> from dmkc.metrics import majority_accuracy
+    >>> majority_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
+    0.75
+    """
     table = _table(truth, labels, sample_weight)
     return float(table.max(axis=0).sum() / table.sum())
 
@@ -46,6 +60,12 @@ def balanced_error(truth: Any, labels: Any = None, sample_weight: Any = None) ->
     """Mean over the classes of the share of a class outside its matched cluster.
 
     The matching is the one of best accuracy, and among equals the one of least balanced error.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import balanced_error
+    >>> balanced_error([0, 0, 1, 1], [1, 1, 0, 1])
+    0.25
     """
     table = _table(truth, labels, sample_weight)
     recall = table / table.sum(axis=1, keepdims=True)
@@ -57,7 +77,14 @@ def balanced_error(truth: Any, labels: Any = None, sample_weight: Any = None) ->
 
 
 def rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """Share of the pairs of rows on which truth and labels agree."""
+    """Share of the pairs of rows on which truth and labels agree.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import rand_index
+    >>> rand_index([0, 0, 1, 1], [1, 1, 0, 1])
+    0.5
+    """
     pairs, same, same_class, same_cluster = _pairs(_table(truth, labels, sample_weight))
     if pairs == 0:
         return 1.0
@@ -65,7 +92,14 @@ def rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> flo
 
 
 def adjusted_rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """The Rand index rescaled so that 1 is agreement and 0 what chance alone gives."""
+    """The Rand index rescaled so that 1 is agreement and 0 what chance alone gives.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import adjusted_rand_index
+    >>> adjusted_rand_index([0, 0, 1, 1], [1, 1, 0, 1])
+    0.0
+    """
     pairs, same, same_class, same_cluster = _pairs(_table(truth, labels, sample_weight))
     if same == same_class == same_cluster:
         return 1.0
@@ -74,7 +108,14 @@ def adjusted_rand_index(truth: Any, labels: Any = None, sample_weight: Any = Non
 
 
 def fowlkes_mallows(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """Geometric mean of the precision and the recall of the pairs put together."""
+    """Geometric mean of the precision and the recall of the pairs put together.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import fowlkes_mallows
+    >>> round(fowlkes_mallows([0, 0, 1, 1], [1, 1, 0, 1]), 3)
+    0.408
+    """
     _, same, same_class, same_cluster = _pairs(_table(truth, labels, sample_weight))
     if same == 0:
         return 0.0
@@ -82,7 +123,14 @@ def fowlkes_mallows(truth: Any, labels: Any = None, sample_weight: Any = None) -
 
 
 def normalized_mutual_info(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
-    """Mutual information over the arithmetic mean of the two entropies."""
+    """Mutual information over the arithmetic mean of the two entropies.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import normalized_mutual_info
+    >>> round(normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 1]), 3)
+    0.344
+    """
     table = _table(truth, labels, sample_weight)
     if table.shape == (1, 1):
         return 1.0
@@ -112,7 +160,14 @@ METRICS = {
 
 
 def all_metrics(truth: Any, labels: Any = None, sample_weight: Any = None) -> dict[str, float]:
-    """Every metric of this module, from one contingency table."""
+    """Every metric of this module, from one contingency table.
+
+    Examples
+    --------
+    >>> from dmkc.metrics import all_metrics
+    >>> all_metrics([0, 0, 1, 1], [1, 1, 0, 0])["accuracy"]
+    1.0
+    """
     counted = _resolve(truth, labels, sample_weight)
     return {name: metric(counted) for name, metric in METRICS.items()}
 

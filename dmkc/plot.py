@@ -28,7 +28,16 @@ RASTER_ABOVE = 1_000  # larger clouds of points become a picture inside SVG and 
 
 
 def sample(X: Any, max_points: int = 5000, seed: int = 0) -> tuple[np.ndarray, Any]:
-    """Numbers and values of uniformly drawn rows; only these leave the block they were read in."""
+    """Numbers and values of uniformly drawn rows; only these leave the block they were read in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import plot
+    >>> positions, rows = plot.sample(np.arange(20.0).reshape(10, 2), max_points=3)
+    >>> positions.shape, rows.shape
+    ((3,), (3, 2))
+    """
     rows = as_rows(X)
     positions = sample_positions(rows.n_rows, max_points, seed)
     parts: list[Any] = []
@@ -46,23 +55,51 @@ def sample(X: Any, max_points: int = 5000, seed: int = 0) -> tuple[np.ndarray, A
 
 
 def take(values: Any, positions: np.ndarray) -> np.ndarray:
-    """The values of some rows of a vector in memory or on a cluster."""
+    """The values of some rows of a vector in memory or on a cluster.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from dmkc import plot
+    >>> plot.take(da.arange(10, chunks=4), np.array([1, 8]))
+    array([1, 8])
+    """
     if hasattr(values, "to_dask_array"):
         values = values.to_dask_array(lengths=True)
     return np.asarray((values if hasattr(values, "dask") else np.asarray(values))[positions])
 
 
 def kernel_names(model: Any) -> list[str]:
-    """Readable names of the kernels of a fitted model, such as "Gaussian, width 0.5"."""
+    """Readable names of the kernels of a fitted model, such as "Gaussian, width 0.5".
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.kernel_names(model)
+    ['Linear', 'Polynomial, degree 2', 'Gaussian, width 0.5']
+    """
     check_is_fitted(model)
     given = as_bank(model._bank())
-    return [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
+    names = [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
+    return [
+        f"{name}, gamma {kernel.gamma:g}" if names.count(name) > 1 and _has_gamma(kernel) else name
+        for name, kernel in zip(names, model.kernels_, strict=True)
+    ]
+
+
+def _has_gamma(kernel: Any) -> bool:
+    return getattr(kernel, "gamma", None) is not None
 
 
 def _kernel_name(kernel: Any, given: Any) -> str:
     name = type(kernel).__name__.rstrip("_")
     if hasattr(kernel, "degree"):
-        return f"{name}, degree {kernel.degree}"
+        offset = "" if kernel.coef0 == 1 else f", offset {kernel.coef0:g}"
+        return f"{name}, degree {kernel.degree}{offset}"
     if getattr(kernel, "diameters", None) is not None:
         return f"{name}, {kernel.diameters:g} diameters"
     if hasattr(kernel, "width"):
@@ -73,7 +110,14 @@ def _kernel_name(kernel: Any, given: Any) -> str:
 
 
 def cluster_sizes(labels: Any, n_clusters: int) -> np.ndarray:
-    """Rows of every cluster, counted block by block where the labels are distributed."""
+    """Rows of every cluster, counted block by block where the labels are distributed.
+
+    Examples
+    --------
+    >>> from dmkc import plot
+    >>> plot.cluster_sizes([0, 0, 1], 3)
+    array([2, 1, 0])
+    """
     counted = contingency(labels, labels)
     sizes = np.zeros(max(n_clusters, int(counted.clusters.max()) + 1), dtype=np.int64)
     sizes[counted.clusters.astype(int)] = counted.table.sum(axis=0)
@@ -81,7 +125,17 @@ def cluster_sizes(labels: Any, n_clusters: int) -> np.ndarray:
 
 
 def convergence(model: Any, ax: Axes | None = None) -> Axes:
-    """Objective and lower bound after every scan; dotted lines are relabelings."""
+    """Objective and lower bound after every scan; dotted lines are relabelings.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.convergence(model).get_xlabel()
+    'scans'
+    """
     check_is_fitted(model)
     ax = _axes(ax, "Objective")
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -107,15 +161,17 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
                 if after["round"] != before["round"]:
                     ax.axvline(place + 0.5, color=GREY, lw=0.8, ls=":", zorder=0)
         ax.set_ylim(0, max(1.18 * max(value), ax.get_ylim()[1]))
+    if max(map(len, runs.values())) == 1:
+        ax.set_xlim(0.5, 1.5)  # around a single point Matplotlib leaves no room for a whole number
     # Scans of the sample count as scans of all rows when the sample is all rows.
-    if (model.start_, "all") in runs or shift > model.n_scans_:
+    if shift and ((model.start_, "all") in runs or shift > model.n_scans_):
         ax.set_xlim(0.5, max(ax.get_xlim()[1], 1.25 * shift + 1))
         ax.axvspan(0.5, shift + 0.5, color="#f3f3f3", lw=0, zorder=-2)
         _note(ax, shift + 0.5, "sample", "right")
         _note(ax, shift + 0.5, "all rows", "left")
     bounded = any("bound" in record for record in model.history_)
     ax.set(xlabel="scans", ylabel="objective and bound" if bounded else "inertia")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     # One entry for each kind of line, however many starts and phases there were.
     once = {line.get_label(): line for line in ax.lines if str(line.get_label())[0] != "_"}
     _legend(ax, handles=sorted(once.values(), key=Artist.get_zorder, reverse=True), loc=4)
@@ -123,7 +179,17 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def kernel_weights(model: Any, ax: Axes | None = None) -> Axes:
-    """The learned weight of every kernel as a horizontal bar."""
+    """The learned weight of every kernel as a horizontal bar.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> len(plot.kernel_weights(model).patches)
+    3
+    """
     names = kernel_names(model)
     weights = np.asarray(model.kernel_weights_, dtype=float)
     ax = _axes(ax, "Kernel weights", len(names))
@@ -131,7 +197,20 @@ def kernel_weights(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def layers(model: Any, draw: int = 0, ax: Axes | None = None) -> Axes:
-    """The layers of a hierarchical clusterer: nodes, and connections as thick as they weigh."""
+    """The layers of a hierarchical clusterer: nodes, and connections as thick as they weigh.
+
+    Examples
+    --------
+    >>> from dmkc import HierarchicalKernelKMeans, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(300, seed=0)
+    >>> bank = ["linear", "gaussian:0.5", "gaussian:2"]
+    >>> model = HierarchicalKernelKMeans(
+    ...     2, kernels=bank, nodes=[3, 2], random_state=0, rank=20
+    ... ).fit(X)
+    >>> [tick.get_text() for tick in plot.layers(model).get_xticklabels()]
+    ['kernels', 'layer 1', 'layer 2', 'clusters']
+    """
     check_is_fitted(model)
     links, top = model.connections_[draw], model.consensus_weights_[draw]
     names = kernel_names(model)
@@ -156,12 +235,34 @@ def layers(model: Any, draw: int = 0, ax: Axes | None = None) -> Axes:
 
 
 def has_margin(model: Any) -> bool:
-    """Whether scores have a margin of 1; distances from planes have none."""
+    """Whether scores have a margin of 1; distances from planes have none.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.has_margin(model)
+    True
+    """
     return getattr(model.model_, "decision", "largest") == "largest"
 
 
 def feature_importances(model: Any, top: int = 15, ax: Axes | None = None) -> Axes:
-    """The most important selected columns of a model that selects columns."""
+    """The most important selected columns of a model that selects columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import NonparallelPlaneClustering, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 5))
+    >>> X[:, 3] += 6.0 * rng.integers(0, 2, size=300)
+    >>> model = NonparallelPlaneClustering(c2=0.05, random_state=0).fit(X)
+    >>> plot.feature_importances(model).get_title(loc="left")
+    'Selected features: 1 of 5'
+    """
     check_is_fitted(model)
     order = np.argsort(-model.feature_importances_, kind="stable")
     chosen = [j for j in order[:top] if model.feature_importances_[j] > 0]
@@ -173,7 +274,19 @@ def feature_importances(model: Any, top: int = 15, ax: Axes | None = None) -> Ax
 
 
 def selection_path(path: Any, top: int = 7, ax: Axes | None = None) -> Axes:
-    """Which features enter when: importances over c2, from a `path` of a model that selects."""
+    """Which features enter when: importances over c2, from a `path` of a model that selects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import NonparallelPlaneClustering, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 5))
+    >>> X[:, 3] += 6.0 * rng.integers(0, 2, size=300)
+    >>> path = NonparallelPlaneClustering(random_state=0).path(X, n_values=4)
+    >>> plot.selection_path(path).get_ylabel()
+    'importance'
+    """
     ax = _axes(ax, "Selection path")
     # those that stay longest, and among these the most important
     stays = (path.importances > 0).sum(axis=0)
@@ -185,7 +298,9 @@ def selection_path(path: Any, top: int = 7, ax: Axes | None = None) -> Axes:
         tone = COLOURS[rank % len(COLOURS)]
         ax.plot(path.c2, path.importances[:, j], color=tone, lw=1.6, label=path.names[j], zorder=2)
     ax.set(xscale="log", xlabel="c2 (features enter from right to left)", ylabel="importance")
-    _legend(ax)
+    _legend(
+        ax, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+    )  # beside the lines, which fill the axes
     return ax
 
 
@@ -197,7 +312,17 @@ def _feature_name(model: Any, j: int) -> str:
 
 
 def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
-    """Rows of every cluster, from `labels_` unless other labels are given."""
+    """Rows of every cluster, from `labels_` unless other labels are given.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.sizes(model).get_xlabel()
+    'rows'
+    """
     check_is_fitted(model)
     counts = cluster_sizes(model.labels_ if labels is None else labels, model.n_clusters_)
     names, tones = _names_and_tones(len(counts))
@@ -216,6 +341,15 @@ def embedding(
     """Sampled rows in two directions of the learned feature space, coloured by cluster.
 
     They are the score and what varies most beside it, or for several clusters the leading two.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.embedding(model, X, max_points=200).get_ylabel()
+    'leading direction across it'
     """
     positions, rows = sample(X, max_points, seed)
     found = np.asarray(model.predict(rows)) if labels is None else take(labels, positions)
@@ -251,7 +385,17 @@ def embedding(
 def margins(
     model: Any, X: Any, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
 ) -> Axes:
-    """How far rows lie from the boundary: scores, or the lead over the runner-up cluster."""
+    """How far rows lie from the boundary: scores, or the lead over the runner-up cluster.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.margins(model, X).get_xlabel()
+    'score'
+    """
     _, rows = sample(X, max_points, seed)
     scores = np.asarray(model.decision_function(rows), dtype=np.float64)
     found, two = np.asarray(model.predict(rows)), model.n_clusters_ == 2

@@ -10,7 +10,14 @@ import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dmkc import Gaussian, Laplacian, MultipleKernelClustering, plot
+from dmkc import (
+    Gaussian,
+    Laplacian,
+    MultipleKernelClustering,
+    MultipleKernelKMeans,
+    Polynomial,
+    plot,
+)
 from dmkc.datasets import make_blobs, make_ringnorm
 
 
@@ -160,3 +167,28 @@ def test_lazy_rows_and_labels(rows):
     assert sizes == np.bincount(model.labels_.compute()).tolist()
     assert plot.embedding(model, X, max_points=100).collections
     assert plot.margins(model, X, max_points=100).patches
+
+
+def test_kernels_of_the_twelve_bank_have_different_names(rows):
+    names = plot.kernel_names(MultipleKernelKMeans(2, random_state=0, rank=20).fit(rows))
+    assert len(set(names)) == len(names) == 12
+    assert "Polynomial, degree 2" in names and "Polynomial, degree 2, offset 0" in names
+
+
+def test_kernels_that_differ_in_gamma_alone_say_it(rows):
+    bank = [Polynomial(2, gamma=0.5), Polynomial(2, gamma=0.25), "linear"]
+    names = plot.kernel_names(MultipleKernelKMeans(2, kernels=bank, random_state=0).fit(rows))
+    assert names == [
+        "Polynomial, degree 2, gamma 0.5",
+        "Polynomial, degree 2, gamma 0.25",
+        "Linear",
+    ]
+
+
+def test_a_single_step_has_one_whole_tick(rows):
+    fitted = MultipleKernelKMeans(2, kernels="linear", random_state=0).fit(rows)
+    fitted.history_ = fitted.history_[:1]
+    ax = plot.convergence(fitted)
+    low, high = ax.get_xlim()
+    assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [1.0]
+    assert not ax.texts  # nothing was done on a sample

@@ -176,3 +176,9 @@ def test_contrasts_find_the_column_that_differs():
         first = contrasts(rows, labels, 0, list("abcd"), 2)[0]
         assert first.column == "c" and first.difference > 1 and 0.8 < first.spread < 1.2
     assert contrasts(X, np.zeros(400, int), 0, list("abcd"), 2) == []
+
+
+def test_what_scrolls_is_reachable_by_keyboard(tmp_path, rows):
+    model = MultipleKernelClustering(random_state=0, rank=20).fit(rows[0])
+    source, page, _ = read(write_report(model, rows[0], tmp_path / "r.html", title="t"))
+    assert page.tags.count("pre") + page.tags.count("table") == source.count('tabindex="0"') > 2

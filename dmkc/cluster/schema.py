@@ -179,7 +179,14 @@ EITHER = {
 
 
 def read(config: Any) -> Config:
-    """The checked config of a YAML file, a mapping, or a config that was read before."""
+    """The checked config of a YAML file, a mapping, or a config that was read before.
+
+    Examples
+    --------
+    >>> from dmkc.cluster import read
+    >>> read({"kind": "threads", "threads": 2}).kind
+    'threads'
+    """
     if isinstance(config, Config):
         return config
     if isinstance(config, str | os.PathLike):

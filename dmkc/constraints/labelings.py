@@ -60,7 +60,15 @@ def random_pairs(
 
 @dataclass(frozen=True)
 class Violations:
-    """The pairs that a labeling violates, by their places in the given lists."""
+    """The pairs that a labeling violates, by their places in the given lists.
+
+    Examples
+    --------
+    >>> from dmkc.constraints import check_labeling
+    >>> found = check_labeling([0, 1], must_link=[(0, 1)])
+    >>> len(found), found.must_link.tolist(), found.cannot_link.tolist()
+    (1, [0], [])
+    """
 
     must_link: np.ndarray
     cannot_link: np.ndarray
@@ -90,7 +98,14 @@ def check_labeling(labels: Any, must_link: Any = None, cannot_link: Any = None) 
 
 @dataclass(frozen=True)
 class Closure:
-    """What a set of constraints implies."""
+    """What a set of constraints implies.
+
+    Examples
+    --------
+    >>> from dmkc.constraints import closure
+    >>> closure(5, must_link=[(0, 1), (1, 2)]).must_link
+    3
+    """
 
     rows: int
     """Rows that some pair names."""

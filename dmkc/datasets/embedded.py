@@ -13,7 +13,15 @@ from .recipes import Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table in memory: features X, true classes y, and where they come from."""
+    """A table in memory: features X, true classes y, and where they come from.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import load_wdbc
+    >>> data = load_wdbc()
+    >>> data.name, data.X.shape, data.classes
+    ('wdbc', (569, 30), ('malignant', 'benign'))
+    """
 
     name: str
     X: Array
@@ -41,7 +49,14 @@ class Dataset:
 
 
 def load_digits(classes: Sequence[int] | None = (1, 7)) -> Dataset:
-    """Handwritten digits of 8 x 8 pixels; `classes` chooses the digits (None: all ten)."""
+    """Handwritten digits of 8 x 8 pixels; `classes` chooses the digits (None: all ten).
+
+    Examples
+    --------
+    >>> from dmkc.datasets import load_digits
+    >>> load_digits((3, 8)).X.shape
+    (357, 64)
+    """
     chosen = tuple(range(10)) if classes is None else tuple(classes)
     if not chosen or not set(chosen) <= set(range(10)):
         raise ValueError(f"classes is {chosen}; choose digits from 0 to 9.")
@@ -58,7 +73,14 @@ def load_digits(classes: Sequence[int] | None = (1, 7)) -> Dataset:
 
 
 def load_wdbc() -> Dataset:
-    """The Wisconsin diagnostic breast cancer table: 569 rows of 30 measurements."""
+    """The Wisconsin diagnostic breast cancer table: 569 rows of 30 measurements.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import load_wdbc
+    >>> load_wdbc().columns[:2]
+    ('mean radius', 'mean texture')
+    """
     data = bundled.load_breast_cancer()
     return Dataset(
         name="wdbc",

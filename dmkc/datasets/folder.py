@@ -20,6 +20,12 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
 
     The file holds X and y, and may hold classes (the names of the classes) and split (one value
     per row). Without a `folder`, a bundled data set of that name stands in for an absent file.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import load
+    >>> load("wdbc").X.shape
+    (569, 30)
     """
     if not name or Path(name).name != name:
         raise ValueError(f"{name!r} is not the name of a data set; give it without a path.")
@@ -40,7 +46,14 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def available(folder: str | os.PathLike[str] | None = None) -> dict[str, tuple[str, ...]]:
-    """Names of the data sets: generated, bundled ("embedded") and in the folder."""
+    """Names of the data sets: generated, bundled ("embedded") and in the folder.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import available
+    >>> available()["embedded"]
+    ('digits', 'wdbc')
+    """
     place = _folder(folder)
     found = () if place is None else tuple(sorted(path.stem for path in place.glob("*.npz")))
     return {"generators": tuple(RECIPES), "embedded": tuple(EMBEDDED), "folder": found}

@@ -37,7 +37,16 @@ def rows(
     dtype: DTypeLike = np.float32,
     **parameters: Any,
 ) -> tuple[Array, Array]:
-    """Features and classes of the rows [start, stop) of a generated data set."""
+    """Features and classes of the rows [start, stop) of a generated data set.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_moons, rows
+    >>> X, y = make_moons(100, seed=0)
+    >>> part, classes = rows("moons", 10, 20, seed=0)
+    >>> bool((part == X[10:20]).all())
+    True
+    """
     if not 0 <= start <= stop:
         raise ValueError(f"The rows [{start}, {stop}) do not exist; use 0 <= start <= stop.")
     recipe = _recipe(name, parameters)
@@ -47,7 +56,18 @@ def rows(
 def make_ringnorm(
     n: int, d: int = 20, *, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
 ) -> tuple[Any, Any]:
-    """Breiman's ringnorm: class 0 is N(0, 4 I), class 1 is N(a 1, I) with a = 2 / sqrt(d)."""
+    """Breiman's ringnorm: class 0 is N(0, 4 I), class 1 is N(a 1, I) with a = 2 / sqrt(d).
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(1000, seed=0)
+    >>> X.shape, y.shape
+    ((1000, 20), (1000,))
+    >>> X, y = make_ringnorm(10_000_000, seed=0)  # too many to make now: a lazy Dask array
+    >>> type(X).__module__, X.shape
+    ('dask.array.core', (10000000, 20))
+    """
     return _make(n, Ringnorm(d), seed, chunks, dtype)
 
 
@@ -63,6 +83,13 @@ def make_waveform(
     """Breiman's waveforms in 21 columns, and `noise` more of pure noise (19 in the classic set).
 
     `classes` chooses the classes, for example (1, 2) for a problem of two.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_waveform
+    >>> X, y = make_waveform(1000, noise=19, classes=(1, 2), seed=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1000, 40), [1, 2])
     """
     return _make(n, Waveform(noise, classes), seed, chunks, dtype)
 
@@ -79,7 +106,15 @@ def make_blobs(
     chunks: Any = None,
     dtype: DTypeLike = np.float32,
 ) -> tuple[Any, Any]:
-    """Spherical normal clusters; `layout` fixes the centres, so other seeds give more rows."""
+    """Spherical normal clusters; `layout` fixes the centres, so other seeds give more rows.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_blobs
+    >>> X, y = make_blobs(1000, d=5, centers=4, seed=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1000, 5), [0, 1, 2, 3])
+    """
     return _make(n, Blobs(d, centers, spread, box, layout), seed, chunks, dtype)
 
 
@@ -94,7 +129,15 @@ def make_rings(
     chunks: Any = None,
     dtype: DTypeLike = np.float32,
 ) -> tuple[Any, Any]:
-    """Two concentric rings in a random plane of d dimensions (fixed by `layout`), plus noise."""
+    """Two concentric rings in a random plane of d dimensions (fixed by `layout`), plus noise.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_rings
+    >>> X, y = make_rings(1000, noise=0.07, factor=0.3, seed=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1000, 2), [0, 1])
+    """
     return _make(n, Rings(d, noise, layout, factor), seed, chunks, dtype)
 
 
@@ -108,7 +151,15 @@ def make_moons(
     chunks: Any = None,
     dtype: DTypeLike = np.float32,
 ) -> tuple[Any, Any]:
-    """Two half moons in a random plane of d dimensions (fixed by `layout`), plus noise."""
+    """Two half moons in a random plane of d dimensions (fixed by `layout`), plus noise.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(1000, noise=0.1, seed=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1000, 2), [0, 1])
+    """
     return _make(n, Moons(d, noise, layout), seed, chunks, dtype)
 
 

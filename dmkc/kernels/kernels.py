@@ -46,7 +46,17 @@ class Tile:
 
 
 class Kernel(ABC):
-    """A positive semi-definite function of two rows."""
+    """A positive semi-definite function of two rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Gaussian, Kernel
+    >>> isinstance(Gaussian(0.5), Kernel)
+    True
+    >>> Gaussian(gamma=1.0).matrix(np.zeros((1, 2)), np.zeros((1, 2)))
+    array([[1.]])
+    """
 
     needs_rows = False
     needs_largest = False
@@ -71,7 +81,15 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """x.z: clusters separated by a plane in the (scaled) columns."""
+    """x.z: clusters separated by a plane in the (scaled) columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Linear
+    >>> Linear().matrix(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return A @ B.T
@@ -111,7 +129,15 @@ class ColumnGaussian(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """(gamma x.z + coef0)^degree; gamma defaults to 1 / number of columns."""
+    """(gamma x.z + coef0)^degree; gamma defaults to 1 / number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Polynomial
+    >>> Polynomial(2, gamma=1.0).matrix(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
+    """
 
     degree: int = 2
     gamma: float | None = None
@@ -141,6 +167,13 @@ class Gaussian(Kernel):
 
     With `diameters` the standard deviation is that many times the largest distance between rows:
     gamma = 1 / (2 (diameters x largest distance)^2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Gaussian
+    >>> Gaussian(gamma=0.5).matrix(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(3)
+    array([[1.   , 0.135]])
     """
 
     width: float = 1.0
@@ -172,7 +205,15 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
-    """exp(-gamma |x - z|_1), by default gamma = 1 / (width x median Manhattan distance)."""
+    """exp(-gamma |x - z|_1), by default gamma = 1 / (width x median Manhattan distance).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Laplacian
+    >>> Laplacian(gamma=0.5).matrix(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(3)
+    array([[1.   , 0.368]])
+    """
 
     width: float = 1.0
     gamma: float | None = None
@@ -196,7 +237,15 @@ class Laplacian(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """x.z / (|x| |z|): the angle between rows."""
+    """x.z / (|x| |z|): the angle between rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import Cosine
+    >>> Cosine().matrix(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 3.0]]))
+    array([[1., 0.]])
+    """
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.cosine_similarity(A, B)

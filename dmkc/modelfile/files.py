@@ -65,6 +65,19 @@ def load(path: str | os.PathLike[str]) -> RowClusterer:
     The model predicts the same bits as the one saved.  Nothing in the file is executed.  It has no
     `labels_`, which belong to the rows of the fit and not to the model; `predict` gives the labels
     of any rows.  `client`, and parameters that were arrays, have their default values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dmkc
+    >>> from dmkc.datasets import make_blobs
+    >>> X, y = make_blobs(200, centers=2, seed=0)
+    >>> model = dmkc.KMeans(2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/blobs.zarr")
+    ...     same = dmkc.load(f"{folder}/blobs.zarr")
+    >>> bool((same.predict(X) == model.labels_).all())
+    True
     """
     described, group, where = _open(path)
     try:

@@ -67,7 +67,7 @@ def bullets(items: Sequence[Any], kind: str) -> Markup:
 
 
 def code(source: str) -> Markup:
-    return Markup(f"<pre><code>{text(source)}</code></pre>")
+    return Markup(f'<pre tabindex="0"><code>{text(source)}</code></pre>')
 
 
 def facts(pairs: Sequence[tuple[str, Any]]) -> Markup:
@@ -77,7 +77,10 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Markup:
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str = "") -> Markup:
-    """A table whose first column names the row and whose other columns are numbers."""
+    """A table whose first column names the row and whose other columns are numbers.
+
+    Where it is wider than the page it scrolls, by keyboard too.
+    """
     top = "".join(f'<th scope="col">{text(cell)}</th>' for cell in head)
     lines = [
         f'<tr><th scope="row">{text(row[0])}</th>'
@@ -88,7 +91,8 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str = "")
     name = f"<caption>{text(caption)}</caption>" if caption else ""
     body = "\n".join(lines)
     return Markup(
-        f'<div class="scroll"><table>{name}\n<thead><tr>{top}</tr></thead>\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption or head[0])}">'
+        f"<table>{name}\n<thead><tr>{top}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 

@@ -26,6 +26,7 @@ p { margin: .6rem 0; max-width: 46rem; }
 .lead { font-size: 1.08rem; color: var(--soft); }
 .small { font-size: .88rem; color: var(--soft); }
 a { color: var(--accent); }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 ul.notes, ul.warnings {
   list-style: none; margin: 1.2rem 0 0; padding: .7rem 1rem; border-radius: 4px;
   background: var(--shade); border-left: 4px solid var(--accent);
@@ -39,7 +40,8 @@ dl.facts {
 dl.facts div { border-top: 1px solid var(--line); padding-top: .35rem; }
 dt { font-size: .82rem; color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-.gallery { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1.2rem; }
+.gallery { columns: 2; column-gap: 1.2rem; }
+.gallery > * { break-inside: avoid; margin-bottom: 1.2rem; }
 .stack { display: grid; gap: 1.2rem; align-content: start; }
 figure { margin: 0; }
 figure > div {
@@ -76,7 +78,7 @@ footer { margin-top: 3rem; font-size: .84rem; color: var(--soft); }
 @media (max-width: 44rem) {
   main { padding: 1.4rem 1rem 2rem; }
   h1 { font-size: 1.5rem; }
-  .gallery { grid-template-columns: minmax(0, 1fr); }
+  .gallery { columns: 1; }
   dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .6rem 1rem; }
   table { font-size: .84rem; }
   th, td { padding-right: .6rem; }

@@ -45,6 +45,19 @@ def write_report(
 
     `truth` (one class per row) adds a comparison with k-means; `seconds` is the time of the fit,
     and `notes` are sentences to show at the top.  Figures and column summaries use a sample.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dmkc import KMeans
+    >>> from dmkc.datasets import make_blobs
+    >>> from dmkc.report import write_report
+    >>> X, y = make_blobs(200, centers=2, seed=0)
+    >>> model = KMeans(2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(model, X, f"{folder}/report.html", title="Blobs", truth=y)
+    ...     path.read_text()[:15]
+    '<!DOCTYPE html>'
     """
     check_is_fitted(model)
     rows = as_rows(X)

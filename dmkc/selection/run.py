@@ -63,7 +63,7 @@ def select(
     --------
     >>> import dmkc
     >>> from dmkc.datasets import make_blobs
-    >>> X, y = make_blobs(300, centers=2, seed=0)
+    >>> X, y = make_blobs(120, centers=2, seed=0)
     >>> found = dmkc.select(X)
     >>> labels = found.estimator().fit_predict(X)
     """
