@@ -16,7 +16,7 @@ from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
-from dmkc.clusterers.spread import row_blocks
+from dmkc.clusterers.spread import Layout, row_blocks
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
 from dmkc.progress import Progress
@@ -143,17 +143,16 @@ class KMeans(RowClusterer):
     def _fit(
         self, rows: Rows, engine: Engine, sample_weight: Any, seed: int, progress: Progress
     ) -> None:
-        grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
-        fits = rows.n_rows * scan_width(rows) * rows.dtype.itemsize <= engine.memory
-        mode = "persist" if fits else "recompute"
-        blocks = row_blocks(rows, engine, grid, mode, sample_weight)
+        layout = self._layout(rows, engine)
+        grid = layout.grid
+        blocks = row_blocks(rows, engine, grid, layout.mode, sample_weight)
         points = Points(engine, blocks, grid)
         positions = sample_positions(rows.n_rows, self._sample_size(), seed)
         survey: Survey = points.run(SurveyScan(positions))
         check_finite(survey, rows)
         check_weighted(survey, self.n_clusters)
         frame = frame_of(survey, self.scale, rows)
-        kept = "held in memory" if fits else "read anew on every scan"
+        kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
 
         points.mean_square, tol = _spread(survey, frame, self.tol)
@@ -170,6 +169,12 @@ class KMeans(RowClusterer):
             labels = np.concatenate(engine.collect(pipeline.answer, blocks, "labels"))
             self.labels_ = rows.container.wrap(labels)
         self.n_scans_ = points.n_scans + 1
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        width = scan_width(rows)
+        grid = Grid.plan(rows.n_rows, width, engine.block_bytes, engine.threads)
+        fits = rows.n_rows * width * rows.dtype.itemsize <= engine.memory
+        return Layout(grid, width, rows.dtype, "persist" if fits else "recompute")
 
     def _check_parameters(self) -> None:
         integer("n_clusters", self.n_clusters, 1)

@@ -31,6 +31,24 @@ COMPUTE_NS = 0.05, 1.0
 """Making columns anew: per multiplication of the inner products, and per column."""
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a fit are cut, and how what is scanned of them is held."""
+
+    grid: Grid
+    width: int
+    """Numbers that are scanned of a row."""
+    dtype: np.dtype
+    """Their precision."""
+    mode: str
+    """One of `MODES`, but not "auto"."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that scans go over."""
+        return self.grid.n_rows * self.width * self.dtype.itemsize
+
+
 def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine: Engine) -> str:
     """Keep columns in memory when they fit; else whichever is cheaper per scan.
 

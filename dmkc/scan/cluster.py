@@ -34,6 +34,7 @@ from dmkc.scan.engine import (
     block_bytes_for,
     load,
     only_node,
+    resident_bytes,
     run_block,
 )
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
@@ -102,6 +103,9 @@ class ClusterEngine(Engine):
                 info = self.client.scheduler_info(n_workers=-1)["workers"]
             self._known = {address: w["nthreads"] for address, w in sorted(info.items())}
         return self._known
+
+    def resident(self) -> list[int]:
+        return list(self.client.run(resident_bytes).values())
 
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory are sent to the workers once."""
