@@ -36,8 +36,6 @@ class Forecast:
     """Seconds on the coordinator, between the calls."""
     totals: tuple[float, ...]
     """Seconds of a fit of all rows that does as many calls as each of the pilots."""
-    scans: tuple[int, ...]
-    """Scans of all rows in each of the pilots."""
 
 
 def forecast(pilots: Sequence[Pilot], n_rows: int, train_rows: int | None) -> Forecast:
@@ -45,15 +43,12 @@ def forecast(pilots: Sequence[Pilot], n_rows: int, train_rows: int | None) -> Fo
     kinds: dict[Kind, None] = {kind: None for pilot in pilots for kind in pilot.by_kind()}
     steps = tuple(_step(kind, pilots, n_rows, train_rows) for kind in kinds)
     outside = float(np.mean([pilot.outside for pilot in pilots[1:]]))
-    totals, scans = [], []
+    totals = []
     for pilot in pilots:
         counts = {kind: len(calls) for kind, calls in pilot.by_kind().items()}
-        each = [
-            counts.get(kind, 0) * step.seconds for kind, step in zip(kinds, steps, strict=True)
-        ]
+        each = [counts.get(kind, 0) * step.seconds for kind, step in zip(kinds, steps, strict=True)]
         totals.append(outside + sum(each))
-        scans.append(sum(call.is_scan and not call.on_subset for call in pilot.calls))
-    return Forecast(steps, outside, tuple(totals), tuple(scans))
+    return Forecast(steps, outside, tuple(totals))
 
 
 def _step(kind: Kind, pilots: Sequence[Pilot], n_rows: int, train_rows: int | None) -> Step:

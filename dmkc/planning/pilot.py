@@ -38,6 +38,8 @@ class Pilot:
     train_rows: int | None
     seconds: float
     calls: tuple[Call, ...]
+    scans: int
+    """Passes over all rows, as the estimator counts them."""
     converged: bool
 
     @property
@@ -89,7 +91,8 @@ def run_pilot(
         if some.container.lazy:
             meter.calls.append(_labelled(model, some))
         seconds = time.perf_counter() - began
-    return Pilot(some.n_rows, trained, seconds, tuple(meter.calls), model.converged_)
+    calls, scans = tuple(meter.calls), model.n_scans_
+    return Pilot(some.n_rows, trained, seconds, calls, scans, model.converged_)
 
 
 def _labelled(model: Any, rows: Rows) -> Call:

@@ -12,6 +12,7 @@ from dask.utils import format_bytes
 from sklearn.base import clone
 
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
@@ -22,6 +23,8 @@ from dmkc.scan.engine import Engine, open_engine
 
 SURE = 0.8
 """The range of the time is widened by this factor downwards, and by its inverse upwards."""
+NEGLIGIBLE = 1e-3
+"""Steps below this part of the time are not shown."""
 WALLTIME_FACTOR, WALLTIME_START, WALLTIME_STEP = 1.5, 300, 300
 """A walltime is this much longer than the upper end, plus seconds to start, in steps of seconds."""
 
@@ -52,9 +55,9 @@ class Plan:
     steps: tuple[Step, ...]
     """Calls of every kind: how many, and how long each takes."""
     scans: tuple[int, int, int]
-    """Scans of all rows: fewest, expected, most."""
+    """Passes over all rows, as `n_scans_` counts them: fewest, expected, most."""
     seconds_per_scan: float
-    """Mean over these scans."""
+    """Mean over the scans of all rows."""
     coordinator_seconds: float
     """Seconds beside the steps: starts on a sample, master problems, a selection."""
     seconds: float
@@ -93,6 +96,8 @@ class Plan:
             ("time per scan", duration(self.seconds_per_scan)),
         ]
         for step in sorted(self.steps, key=lambda s: -s.count * s.seconds):
+            if step.count * step.seconds < NEGLIGIBLE * self.seconds:
+                break
             each = f"{step.count:.3g} x {duration(step.seconds)}"
             found.append((f"  {step.name}, {step.on}", each))
         found += [
@@ -174,7 +179,7 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     high = (max(found.totals) + selected) / SURE
     scans = [s for s in found.steps if s.is_scan and s.on == "all rows"]
     held = sum(step.held for step in found.steps)
-    n_scans = sum(step.count for step in scans)
+    counted = [pilot.scans for pilot in pilots]
     notes = () if all(p.converged for p in pilots) else (_NOT_CONVERGED,)
     return Plan(
         method=type(estimator).__name__,
@@ -189,8 +194,8 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         blocks=layout.grid.n_blocks,
         feature_mode=layout.mode,
         steps=found.steps,
-        scans=(min(found.scans), round(n_scans), max(found.scans)),
-        seconds_per_scan=sum(s.count * s.seconds for s in scans) / n_scans,
+        scans=(min(counted), round(float(np.mean(counted))), max(counted)),
+        seconds_per_scan=sum(s.count * s.seconds for s in scans) / sum(s.count for s in scans),
         coordinator_seconds=found.outside + selected,
         seconds=expected,
         seconds_low=low,
@@ -227,7 +232,8 @@ def _check_plannable(estimator: Any) -> None:
     given = estimator.get_params(deep=False)
     init = given.get("init", "auto")
     items = init if isinstance(init, list | tuple) else [init]
-    labels = not all(isinstance(item, str) for item in items) and "train_rows" in given
+    known = (str, KernelModel)
+    labels = "train_rows" in given and not all(isinstance(item, known) for item in items)
     for name, there in (
         ("init", labels),
         ("must_link", given.get("must_link") is not None),
