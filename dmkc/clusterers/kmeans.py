@@ -16,7 +16,7 @@ from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
-from dmkc.clusterers.spread import Layout, row_blocks
+from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
 from dmkc.progress import Progress
@@ -24,7 +24,7 @@ from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+from dmkc.scan.survey import Survey, SurveyScan
 
 STARTS = ("k-means++", "k-means||", "random")
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
@@ -147,7 +147,7 @@ class KMeans(RowClusterer):
         grid = layout.grid
         blocks = row_blocks(rows, engine, grid, layout.mode, sample_weight)
         points = Points(engine, blocks, grid)
-        positions = sample_positions(rows.n_rows, self._sample_size(), seed)
+        positions = sample_of(rows, layout.sample_rows, seed)
         survey: Survey = points.run(SurveyScan(positions))
         check_finite(survey, rows)
         check_weighted(survey, self.n_clusters)
@@ -171,10 +171,12 @@ class KMeans(RowClusterer):
         self.n_scans_ = points.n_scans + 1
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        self._check_parameters()
         width = scan_width(rows)
         grid = Grid.plan(rows.n_rows, width, engine.block_bytes, engine.threads)
         fits = rows.n_rows * width * rows.dtype.itemsize <= engine.memory
-        return Layout(grid, width, rows.dtype, "persist" if fits else "recompute")
+        sample = max(self.sample_rows, 2 * self.n_clusters)
+        return Layout(grid, width, rows.dtype, "persist" if fits else "recompute", sample)
 
     def _check_parameters(self) -> None:
         integer("n_clusters", self.n_clusters, 1)
@@ -197,9 +199,6 @@ class KMeans(RowClusterer):
             raise ValueError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
             raise ValueError("init must be finite, but holds NaN or infinite values.")
-
-    def _sample_size(self) -> int:
-        return max(self.sample_rows, 2 * self.n_clusters)
 
     def _starts(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, spread
+from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, sample_of, spread
 from dmkc.data import Rows, Weighted
 from dmkc.data.rows import scan_width
 from dmkc.data.weights import parted, rank_among
@@ -25,7 +25,7 @@ from dmkc.kernels.unit import DiagonalMaker
 from dmkc.scan.assign import Centroids, FarScan, Frame
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
-from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+from dmkc.scan.survey import Survey, SurveyScan
 
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
@@ -160,7 +160,7 @@ def prepare(
 
     weighted = sample_weight is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
-    positions = sample_positions(n, sample_size(settings, d), settings.seed)
+    positions = sample_of(rows, layout.sample_rows, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
@@ -225,7 +225,7 @@ def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     dtype = _dtype(settings.dtype, n, width)
     grid = Grid.plan(n, max(width, scan_width(rows)), engine.block_bytes, engine.threads)
     mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
-    return Layout(grid, width, dtype, mode)
+    return Layout(grid, width, dtype, mode, sample_size(settings, d))
 
 
 def sample_size(settings: FeatureSettings, n_columns: int) -> int:

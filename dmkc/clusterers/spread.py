@@ -21,6 +21,7 @@ from dmkc.kernels import ColumnMaker
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
+from dmkc.scan.survey import sample_positions
 
 log = logging.getLogger("dmkc")
 
@@ -42,6 +43,8 @@ class Layout:
     """Their precision."""
     mode: str
     """One of `MODES`, but not "auto"."""
+    sample_rows: int
+    """Rows of the sample that a fit begins from."""
 
     @property
     def n_bytes(self) -> int:
@@ -74,6 +77,11 @@ def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine
         engine.description,
     )
     return mode
+
+
+def sample_of(rows: Rows, size: int, seed: int) -> np.ndarray:
+    """Numbers of the rows that a fit begins from, ascending."""
+    return sample_positions(rows.n_rows, size, seed) if rows.sampled is None else rows.sampled
 
 
 def row_blocks(

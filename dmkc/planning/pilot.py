@@ -15,7 +15,7 @@ from sklearn.base import clone
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows
-from dmkc.planning.some_rows import some_rows
+from dmkc.planning.some_rows import Sample, some_rows
 from dmkc.resume import checkpoint
 from dmkc.scan.meter import Call, Meter, metering
 
@@ -54,9 +54,9 @@ class Pilot:
         return found
 
 
-def pilot_sizes(n_rows: int, sample_rows: int, layout: Layout, threads: int) -> list[int]:
+def pilot_sizes(n_rows: int, layout: Layout, threads: int) -> list[int]:
     """Rows of the pilots; the first one also warms up, and only its scans are counted."""
-    small = max(SAMPLES * sample_rows, BLOCKS_A_THREAD * layout.grid.leaf_rows * threads)
+    small = max(SAMPLES * layout.sample_rows, BLOCKS_A_THREAD * layout.grid.leaf_rows * threads)
     if n_rows <= 2 * small:
         return [n_rows, n_rows]
     return [small, small, min(LARGER * small, n_rows)]
@@ -69,10 +69,11 @@ def run_pilot(
     train_rows: int | None,
     turn: int,
     threads: int,
+    sample: Sample | None,
     journal: bool,
 ) -> Pilot:
-    """Fit about `size` rows, and make the labels of all of them."""
-    some = some_rows(rows, size, threads, turn)
+    """Fit about `size` rows, from the same sample, and make the labels of all of them."""
+    some = some_rows(rows, size, threads, turn, sample)
     meter = Meter(share=some.n_rows / rows.n_rows)
     model: Any = clone(estimator).set_params(verbose=0)
     trained = None

@@ -11,6 +11,7 @@ import numpy as np
 from dask.utils import format_bytes
 from sklearn.base import clone
 
+from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.spread import Layout
@@ -18,6 +19,7 @@ from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
 from dmkc.planning.costs import Step, forecast
 from dmkc.planning.pilot import pilot_sizes, run_pilot
+from dmkc.planning.some_rows import take_sample
 from dmkc.resume import is_recording
 from dmkc.scan.engine import Engine, open_engine
 
@@ -119,9 +121,10 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     """Say what `estimator.fit(X)` will take: time, scans, memory, and a walltime.
 
     The estimator is fitted to some of the rows two or three times, where the fit of all rows would
-    run (on the workers of its client, if it has one), with features held in the way that all rows
-    would have.  What was done is counted and timed; the time of a call grows with the rows, and the
-    number of calls is that of the pilots.  Neither the estimator nor `X` is changed.
+    run (on the workers of its client, if it has one), from the sample that it would begin from,
+    with features held in the way that all rows would have.  What was done is counted and timed; the
+    time of a call grows with the rows, and the number of calls is that of the pilots.  One pass
+    goes over all rows, for the sample.  Neither the estimator nor `X` is changed.
 
     Parameters
     ----------
@@ -161,6 +164,8 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     began = time.perf_counter()
     rows = as_rows(X)
     settled, selected = _settled(estimator, rows)
+    seed = seed_of(settled.random_state)
+    settled.set_params(random_state=seed)
     engine = open_engine(settled.client)
     before = engine.resident()
     layout = settled._layout(rows, engine)
@@ -168,10 +173,13 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         settled.set_params(dtype=layout.dtype.name)  # which would depend on the number of rows
     train = getattr(settled, "train_rows", None)
     train_rows = None if train is None else subset_size(train, rows.n_rows)
-    sizes = pilot_sizes(rows.n_rows, int(settled.sample_rows), layout, engine.threads)
+    sample = None
+    if train_rows is None and layout.sample_rows < rows.n_rows:
+        sample = take_sample(rows, engine, layout.sample_rows, seed)
+    threads = engine.threads
     pilots = [
-        run_pilot(settled, rows, size, train_rows, turn, engine.threads, journal)
-        for turn, size in enumerate(sizes)
+        run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal)
+        for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads))
     ]
     found = forecast(pilots, rows.n_rows, train_rows)
     expected = float(np.mean(found.totals)) + selected

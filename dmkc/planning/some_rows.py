@@ -1,15 +1,22 @@
-"""Some of the rows of an input as an input of its own: whole runs of rows, spread over all."""
+"""Some of the rows of an input as an input of its own.
+
+They are whole runs of rows, spread over the input, and after them the sample that a fit of all rows
+would begin from: a fit of some rows then begins like that of all, and goes on much like it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from dmkc.data import Block, Container, Lazy, Read, Rows
-from dmkc.data.blocks import Reader, Values
-from dmkc.data.rows import Source
-from dmkc.scan.grid import MAX_LEAF_ROWS
+from dmkc.data.blocks import HeldArray, HeldSparse, Reader, Values, bounds, csr
+from dmkc.data.rows import Source, scan_width
+from dmkc.scan.engine import Engine
+from dmkc.scan.grid import MAX_LEAF_ROWS, Grid
+from dmkc.scan.survey import TakeScan, sample_positions
 
 
 def run_rows(n_rows: int, threads: int) -> int:
@@ -17,26 +24,58 @@ def run_rows(n_rows: int, threads: int) -> int:
     return 1 << (max(MAX_LEAF_ROWS, -(-n_rows // (4 * threads))) - 1).bit_length()
 
 
-def some_rows(rows: Rows, n_rows: int, threads: int, turn: int) -> Rows:
-    """About `n_rows` of the rows; every `turn` gives others where there are enough.
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some rows in memory."""
+
+    positions: np.ndarray
+    """Their numbers in the input, ascending."""
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def blocks(self, first: int, block_rows: int) -> list[Block]:
+        """These rows in blocks, numbered from `first` on."""
+        values = self.values
+        reader: Reader = (
+            HeldSparse(csr(values, values.dtype), first)
+            if sp.issparse(values)
+            else HeldArray(values, first, values.dtype)
+        )
+        return [Read(reader, first + a, first + b) for a, b in bounds(len(self), block_rows)]
+
+
+def take_sample(rows: Rows, engine: Engine, size: int, seed: int) -> Sample:
+    """The sample that a fit of all rows begins from, by one pass over them."""
+    positions = sample_positions(rows.n_rows, size, seed)
+    grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
+    values, _ = engine.scan(TakeScan(positions), list(rows.blocks(grid.block_rows)), grid)
+    return Sample(positions, values)
+
+
+def some_rows(
+    rows: Rows, n_rows: int, threads: int, turn: int, sample: Sample | None = None
+) -> Rows:
+    """About `n_rows` of the rows, and a sample; every `turn` gives others if there are enough.
 
     All rows are returned where there are not more of them.
     """
-    length = run_rows(min(n_rows, rows.n_rows), threads)
+    n_sampled = 0 if sample is None else len(sample)
+    length = run_rows(min(n_rows, rows.n_rows) + n_sampled, threads)
     there, wanted = rows.n_rows // length, -(-n_rows // length)
     if wanted >= there:
         return rows
-    runs = (np.arange(wanted) * there // wanted + turn) % there
-    chosen = np.sort(runs)
-    n_chosen = length * wanted
-    chunks = (length,) * wanted if rows.container.lazy else None
+    chosen = np.sort((np.arange(wanted) * there // wanted + turn) % there)
+    source = Runs(rows.source, chosen, length, sample)
+    n_chosen = length * wanted + n_sampled
+    chunks = tuple(b.stop - b.start for b in source.blocks(length)) if rows.container.lazy else None
     return replace(
         rows,
         n_rows=n_chosen,
-        container=SomeRowsOf(
-            rows.container.kind, n_chosen, chunks, whole=rows, chosen=chosen, length=length
-        ),
-        source=Runs(rows.source, chosen, length),
+        container=SomeRowsOf(rows.container.kind, n_chosen, chunks, whole=rows, runs=source),
+        source=source,
+        sampled=None if sample is None else np.arange(length * wanted, n_chosen),
     )
 
 
@@ -60,6 +99,8 @@ class Runs:
     """Numbers of the runs, ascending."""
     length: int
     """Rows of a run."""
+    sample: Sample | None
+    """What follows the runs."""
 
     def blocks(self, block_rows: int) -> list[Block]:
         if self.length % block_rows:
@@ -67,7 +108,22 @@ class Runs:
         each = self.length // block_rows
         every = self.source.blocks(block_rows)
         wanted = [every[run * each + i] for run in self.chosen for i in range(each)]
-        return [_moved(block, i * block_rows) for i, block in enumerate(wanted)]
+        blocks = [_moved(block, i * block_rows) for i, block in enumerate(wanted)]
+        more = [] if self.sample is None else self.sample.blocks(self.n_in_runs, block_rows)
+        return [*blocks, *more]
+
+    @property
+    def n_in_runs(self) -> int:
+        return len(self.chosen) * self.length
+
+    def original(self, positions: np.ndarray) -> np.ndarray:
+        """Numbers in the input of rows with these numbers."""
+        run, within = np.divmod(np.minimum(positions, self.n_in_runs - 1), self.length)
+        found = self.chosen[run] * self.length + within
+        if self.sample is not None:
+            later = positions >= self.n_in_runs
+            found[later] = self.sample.positions[positions[later] - self.n_in_runs]
+        return found
 
 
 def _moved(block: Block, start: int) -> Block:
@@ -82,9 +138,7 @@ class SomeRowsOf(Container):
     """Results are plain arrays; rows are named as in the whole input."""
 
     whole: Rows = field(kw_only=True)
-    chosen: np.ndarray = field(kw_only=True)
-    length: int = field(kw_only=True)
+    runs: Runs = field(kw_only=True)
 
     def row_labels(self, positions: np.ndarray) -> list[str]:
-        run, within = np.divmod(np.asarray(positions), self.length)
-        return self.whole.container.row_labels(self.chosen[run] * self.length + within)
+        return self.whole.container.row_labels(self.runs.original(np.asarray(positions)))

@@ -6,11 +6,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.base import clone
 
-from dmkc import KMeans
+from dmkc import KMeans, MultipleKernelClustering
 from dmkc.data import as_rows
-from dmkc.planning.some_rows import run_rows, some_rows
+from dmkc.planning.some_rows import run_rows, some_rows, take_sample
+from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.grid import Grid
+from dmkc.scan.survey import sample_positions
 
 N = 50_000
 VALUES = np.column_stack([np.arange(N), np.arange(N) % 7]).astype(np.float64)
@@ -51,6 +54,36 @@ def test_blocks_are_whole_runs_of_the_input(form, tmp_path):
     labels = some.container.row_labels(np.array([0, 16_383]))
     first = 7 if form == "frame" else 0
     assert labels == [str(int(found[0, 0]) + first), str(int(found[-1, -1]) + first)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_sample_of_all_rows_follows(form, tmp_path):
+    rows, engine = as_rows(FORMS[form](tmp_path)), ThreadEngine()
+    sample = take_sample(rows, engine, 3000, seed=5)
+    assert np.array_equal(sample.positions, sample_positions(N, 3000, 5))
+    some = some_rows(rows, 16_384, threads=1, turn=0, sample=sample)
+    values = np.concatenate([loaded(block) for block in some.blocks(2048)])
+    assert len(values) == some.n_rows
+    assert np.array_equal(values[some.sampled, 0], sample.positions)
+    labels = some.container.row_labels(np.array([5, some.sampled[7]]))
+    first = 7 if form == "frame" else 0
+    assert labels == [str(int(values[i, 0]) + first) for i in (5, some.sampled[7])]
+
+
+def test_a_fit_of_some_rows_begins_from_that_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    model = MultipleKernelClustering(rank=15, sample_rows=1000, random_state=3)
+    rows = as_rows(X)
+    sample = take_sample(rows, ThreadEngine(), 1000, seed=3)
+    some = some_rows(rows, 8192, threads=1, turn=1, sample=sample)
+    whole, part = (clone(model).fit(x) for x in (X, some))
+    scaled = [m.model_.features.columns.scaling for m in (whole, part)]
+    marks = [
+        m.model_.features.columns.landmarks / s.factor + s.shift
+        for m, s in zip((whole, part), scaled, strict=True)
+    ]
+    assert marks[0] == pytest.approx(marks[1], abs=1e-5)
 
 
 def test_turns_take_other_rows():
