@@ -35,7 +35,6 @@ class Pilot:
     """What one fit of some rows did."""
 
     rows: int
-    train_rows: int | None
     seconds: float
     calls: tuple[Call, ...]
     scans: int
@@ -76,7 +75,6 @@ def run_pilot(
     some = some_rows(rows, size, threads, turn, sample)
     meter = Meter(share=some.n_rows / rows.n_rows)
     model: Any = clone(estimator).set_params(verbose=0)
-    trained = None
     if train_rows is not None:
         trained = min(train_rows, some.n_rows)
         meter.subset_share = trained / train_rows
@@ -93,7 +91,7 @@ def run_pilot(
             meter.calls.append(_labelled(model, some))
         seconds = time.perf_counter() - began
     calls, scans = tuple(meter.calls), model.n_scans_
-    return Pilot(some.n_rows, trained, seconds, calls, scans, model.converged_)
+    return Pilot(some.n_rows, seconds, calls, scans, model.converged_)
 
 
 def _labelled(model: Any, rows: Rows) -> Call:

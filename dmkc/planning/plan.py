@@ -21,7 +21,7 @@ from dmkc.planning.costs import Step, forecast
 from dmkc.planning.pilot import pilot_sizes, run_pilot
 from dmkc.planning.some_rows import take_sample
 from dmkc.resume import is_recording
-from dmkc.scan.engine import Engine, open_engine
+from dmkc.scan.engine import open_engine
 
 SURE = 0.8
 """The range of the time is widened by this factor downwards, and by its inverse upwards."""
@@ -181,6 +181,8 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal)
         for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads))
     ]
+    workers = len(before)
+    working = _working(rows, layout, -(-threads // workers))
     found = forecast(pilots, rows.n_rows, train_rows)
     expected = float(np.mean(found.totals)) + selected
     low = SURE * (min(found.totals) + selected)
@@ -195,7 +197,7 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         columns=rows.n_columns,
         train_rows=train_rows,
         where=engine.description,
-        workers=len(before),
+        workers=workers,
         row_bytes=_row_bytes(rows),
         feature_bytes=layout.n_bytes,
         held_bytes=int(held),
@@ -208,7 +210,7 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         seconds=expected,
         seconds_low=low,
         seconds_high=high,
-        memory_per_worker=max(before) + int(held / len(before)) + _working(rows, layout, engine),
+        memory_per_worker=max(before) + int(held / workers) + working,
         walltime=walltime(high),
         calibration_seconds=time.perf_counter() - began,
         pilot_rows=tuple(pilot.rows for pilot in pilots),
@@ -271,9 +273,8 @@ def _row_bytes(rows: Rows) -> int:
     return int(rows.n_rows * rows.n_columns * rows.density * each)
 
 
-def _working(rows: Rows, layout: Layout, engine: Engine) -> int:
+def _working(rows: Rows, layout: Layout, threads: int) -> int:
     """Bytes that the threads of a worker need at a time: a block of rows and its columns each."""
     of_rows = _row_bytes(rows) / rows.n_rows
     a_block = layout.grid.block_rows * (of_rows + layout.width * layout.dtype.itemsize)
-    threads = -(-engine.threads // len(engine.resident()))
     return int(min(a_block, rows.n_rows * of_rows + layout.n_bytes) * threads)

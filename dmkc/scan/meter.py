@@ -49,11 +49,6 @@ class Meter:
     """Of the memory for a training subset."""
     calls: list[Call] = field(default_factory=list)
 
-    @property
-    def seconds(self) -> float:
-        """Time of all calls."""
-        return sum(call.seconds for call in self.calls)
-
 
 _meter: ContextVar[Meter | None] = ContextVar("dmkc_meter", default=None)
 
@@ -96,13 +91,13 @@ class MeteringEngine(Engine):
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         began = time.perf_counter()
         node = self._inner.scan(scan, blocks, grid)
-        self._count(scan.name, blocks, began, is_scan=True)
+        self._count(scan.name, blocks, time.perf_counter() - began, is_scan=True)
         return node
 
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
         began = time.perf_counter()
         values = self._inner.collect(func, blocks, name)
-        self._count(name, blocks, began)
+        self._count(name, blocks, time.perf_counter() - began)
         return values
 
     def _held(
@@ -113,18 +108,17 @@ class MeteringEngine(Engine):
         seconds = time.perf_counter() - began
         new = [block for block in made if not isinstance(block, Read)]
         sizes = self._inner.collect(_size, new, "size") if new else []
-        self._count(name, blocks, time.perf_counter() - seconds, held=sum(sizes))
+        self._count(name, blocks, seconds, held=sum(sizes))
         return made
 
     def _count(
         self,
         name: str,
         blocks: Sequence[Block],
-        began: float,
+        seconds: float,
         is_scan: bool = False,
         held: int = 0,
     ) -> None:
-        seconds = time.perf_counter() - began
         rows = sum(block.stop - block.start for block in blocks)
         self._meter.calls.append(Call(name, is_scan, self._on_subset, rows, seconds, held))
 

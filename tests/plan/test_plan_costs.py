@@ -27,7 +27,7 @@ def pilot(rows, scans, a_scan, outside, held=0, cold=0.0):
     calls = [Call("columns", False, False, rows, 2 * a_scan + cold, held)]
     calls += [Call("cuts", True, False, rows, a_scan, 0) for _ in range(scans)]
     seconds = outside + cold + (2 + scans) * a_scan
-    return Pilot(rows, None, seconds, tuple(calls), scans, True)
+    return Pilot(rows, seconds, tuple(calls), scans, True)
 
 
 def test_the_forecast_of_pilots():
@@ -51,7 +51,7 @@ def test_calls_on_a_training_subset_grow_with_it_alone():
             Call("take", True, False, rows, 1e-6 * rows, 0),
             Call("cuts", True, True, train, 1e-4 * train, 0),
         )
-        return Pilot(rows, train, sum(c.seconds for c in calls), calls, 2, True)
+        return Pilot(rows, sum(c.seconds for c in calls), calls, 2, True)
 
     found = forecast([trained(1000, 500), trained(1000, 500), trained(4000, 2000)], 10**6, 5000)
     assert {step.on: step.seconds for step in found.steps} == pytest.approx(
