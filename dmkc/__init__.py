@@ -12,6 +12,7 @@ from dmkc.clusterers import (
 )
 from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from dmkc.modelfile import load
+from dmkc.planning import plan
 from dmkc.resume import checkpoint
 from dmkc.selection.run import select
 
@@ -35,5 +36,6 @@ __all__ = [
     "__version__",
     "checkpoint",
     "load",
+    "plan",
     "select",
 ]

@@ -1,4 +1,4 @@
-"""What a fit says while it runs: one live line in a terminal or notebook, or nothing.
+"""What a fit says while it runs: one live line in a terminal, a panel in a notebook, or nothing.
 
 The same numbers, one record per scan, are kept as the estimator's `history_`.
 """
@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from dmkc.panel import open_panel
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Progress:
         self.notes: list[dict[str, Any]] = []
         self.began = time.perf_counter()
         self._tol = tol
-        self._show = _shower(verbose, stream or sys.stderr)
+        self._panel = open_panel() if verbose == 1 else None
+        self._show = self._panel.say if self._panel else _shower(verbose, stream or sys.stderr)
         self._last = self.began
 
     def say(self, text: str) -> None:
@@ -93,6 +96,8 @@ class Progress:
             listener = _listener.get()
             if listener is not None:
                 listener(record)
+            if self._panel is not None:
+                self._panel.add(asdict(record))
             self._show(self._line(record), False)
 
         return tell
@@ -100,6 +105,8 @@ class Progress:
     def note(self, text: str, **values: Any) -> None:
         """A line about a scan of another kind, and the values to remember of it."""
         self.notes.append({**values, "seconds": time.perf_counter() - self.began})
+        if self._panel is not None:
+            self._panel.add(values)
         self._show(f"dmkc: {text}", False)
 
     def end(self, text: str) -> None:
@@ -131,9 +138,6 @@ class Progress:
 def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
     if not verbose:
         return lambda text, keep: None
-    notebook = _notebook_display() if verbose == 1 else None
-    if notebook is not None:
-        return notebook
     live = verbose == 1 and getattr(stream, "isatty", lambda: False)()
     width = [0]
 
@@ -145,25 +149,5 @@ def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
         elif keep or verbose > 1:
             stream.write(text + "\n")
         stream.flush()
-
-    return show
-
-
-def _notebook_display() -> Callable[[str, bool], None] | None:
-    """One display cell that is rewritten, when running in a Jupyter kernel."""
-    if "ipykernel" not in sys.modules:
-        return None
-    from IPython import get_ipython
-    from IPython.display import display
-
-    shell = get_ipython()
-    handle = None
-    if getattr(shell, "kernel", None) is not None:
-        handle = display({"text/plain": "dmkc"}, raw=True, display_id=True)
-    if handle is None:  # ipykernel has been imported, but this is no notebook
-        return None
-
-    def show(text: str, keep: bool) -> None:
-        handle.update({"text/plain": text}, raw=True)
 
     return show

@@ -75,6 +75,14 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
         help="how often what was computed is forced to the disk [5]",
     )
     parser.add_argument("--truth", metavar="FILE", help="true classes to compare with")
+    parser.add_argument("--no-report", action="store_true", help="write no report.html")
+    add_force(parser)
+    add_voice(parser)
+    add_method(parser)
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """The options that say what is fitted to what, and where."""
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     method = parser.add_argument(
         "--method", metavar="|".join(ESTIMATORS), help=f"clusterer [{next(iter(ESTIMATORS))}]"
@@ -83,10 +91,7 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         "--auto", action="store_true", help="choose scale, kernels, C and balance without labels"
     )
-    parser.add_argument("--no-report", action="store_true", help="write no report.html")
-    add_force(parser)
     add_cluster(parser)
-    add_voice(parser)
     add_input(parser)
     add_parameters(parser)
 
@@ -110,13 +115,19 @@ def ordered(args: argparse.Namespace) -> Order:
         raise UserError(
             f"The following arguments are required: {', '.join(missing)} (see dmkc fit --help)."
         )
+    method, plain = chosen(args)
+    words = ["fit", *args.words[1:]]
+    return Order(words, str(Path.cwd()), {"method": method, **plain})
+
+
+def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The method and a plain value for each of its parameters."""
     stored = read_params(Path(args.params)) if args.params else {}
     given = given_parameters(args)
     method, cls, plain = resolve(args.method, stored, given, args.params)
     if args.auto:
         plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
-    words = ["fit", *args.words[1:]]
-    return Order(words, str(Path.cwd()), {"method": method, **plain})
+    return method, plain
 
 
 def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] | None:

@@ -21,10 +21,10 @@ from sklearn.utils.metaestimators import available_if
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.spread import MODES
-from dmkc.clusterers.subset import Subset, spread_all, take_subset
+from dmkc.clusterers.spread import MODES, Layout
+from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
 from dmkc.kernels import FeatureMap, as_bank
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
@@ -151,6 +151,12 @@ class KernelClusterer(RowClusterer):
         self._keep(learned, features, rows)
         self.labels_ = self._labels(rows, everywhere)
         self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        if self.train_rows is not None:
+            rows = replace(rows, n_rows=subset_size(self.train_rows, rows.n_rows))
+            engine = engine.local()
+        return layout_of(rows, engine, self._feature_settings(seed_of(self.random_state)))
 
     def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
         pipeline = self.model_.label_pipeline()

@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
+from dmkc.scan.engine import Engine
 
 
 class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
@@ -24,6 +26,10 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of `X`; `y` is ignored."""
+
+    @abstractmethod
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        """How a fit of these rows cuts and holds what it trains on."""
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit and return `labels_`."""

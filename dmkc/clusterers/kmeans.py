@@ -16,7 +16,7 @@ from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
-from dmkc.clusterers.spread import row_blocks
+from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
 from dmkc.progress import Progress
@@ -24,7 +24,7 @@ from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+from dmkc.scan.survey import Survey, SurveyScan
 
 STARTS = ("k-means++", "k-means||", "random")
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
@@ -62,7 +62,7 @@ class KMeans(RowClusterer):
         Seed of sample and starts.  The same seed gives the same labels whatever the chunks, the
         workers and the scheduler are.
     verbose : int, default=0
-        1 shows a live line, 2 a line per scan.
+        1 shows a live line, or in a notebook a panel; 2 a line per scan.
     client : distributed.Client or None, default=None
         Cluster to run on; None takes the current client, or threads if there is none.
 
@@ -143,17 +143,16 @@ class KMeans(RowClusterer):
     def _fit(
         self, rows: Rows, engine: Engine, sample_weight: Any, seed: int, progress: Progress
     ) -> None:
-        grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
-        fits = rows.n_rows * scan_width(rows) * rows.dtype.itemsize <= engine.memory
-        mode = "persist" if fits else "recompute"
-        blocks = row_blocks(rows, engine, grid, mode, sample_weight)
+        layout = self._layout(rows, engine)
+        grid = layout.grid
+        blocks = row_blocks(rows, engine, grid, layout.mode, sample_weight)
         points = Points(engine, blocks, grid)
-        positions = sample_positions(rows.n_rows, self._sample_size(), seed)
+        positions = sample_of(rows, layout.sample_rows, seed)
         survey: Survey = points.run(SurveyScan(positions))
         check_finite(survey, rows)
         check_weighted(survey, self.n_clusters)
         frame = frame_of(survey, self.scale, rows)
-        kept = "held in memory" if fits else "read anew on every scan"
+        kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
 
         points.mean_square, tol = _spread(survey, frame, self.tol)
@@ -170,6 +169,14 @@ class KMeans(RowClusterer):
             labels = np.concatenate(engine.collect(pipeline.answer, blocks, "labels"))
             self.labels_ = rows.container.wrap(labels)
         self.n_scans_ = points.n_scans + 1
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        self._check_parameters()
+        width = scan_width(rows)
+        grid = Grid.plan(rows.n_rows, width, engine.block_bytes, engine.threads)
+        fits = rows.n_rows * width * rows.dtype.itemsize <= engine.memory
+        sample = max(self.sample_rows, 2 * self.n_clusters)
+        return Layout(grid, width, rows.dtype, "persist" if fits else "recompute", sample)
 
     def _check_parameters(self) -> None:
         integer("n_clusters", self.n_clusters, 1)
@@ -192,9 +199,6 @@ class KMeans(RowClusterer):
             raise ValueError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
             raise ValueError("init must be finite, but holds NaN or infinite values.")
-
-    def _sample_size(self) -> int:
-        return max(self.sample_rows, 2 * self.n_clusters)
 
     def _starts(
         self,

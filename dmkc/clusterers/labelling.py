@@ -25,6 +25,7 @@ from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load
 from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.meter import metered
 
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""
@@ -212,7 +213,7 @@ def apply(
     known: Known | None = None,
 ) -> Any:
     """The answers for all rows in the rows' own form."""
-    engine = ThreadEngine()
+    engine = metered(ThreadEngine())
     width = max(scan_width(rows), n_out or 1)
     if rows.sparse:
         width = max(width, pipeline.columns.width)

@@ -118,7 +118,7 @@ class MarginDistributionClustering(KernelClusterer):
     random_state : int, RandomState or None, default=None
         Seed of sample, landmarks and starts.
     verbose : int, default=0
-        1 shows a live line, 2 a line per scan.
+        1 shows a live line, or in a notebook a panel; 2 a line per scan.
     client : distributed.Client or None, default=None
         Cluster to run on; None takes the current client, or threads if there is none.
 

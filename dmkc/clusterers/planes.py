@@ -113,7 +113,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
         chunks, the workers and the scheduler are.
     verbose : int, default=0
-        1 shows a live line, 2 a line per scan.
+        1 shows a live line, or in a notebook a panel; 2 a line per scan.
     client : distributed.Client or None, default=None
         Cluster to run on; None takes the current client, or threads if there is none.
 

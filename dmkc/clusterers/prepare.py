@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.spread import choose_mode, row_blocks, spread
+from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, sample_of, spread
 from dmkc.data import Rows, Weighted
 from dmkc.data.rows import scan_width
 from dmkc.data.weights import parted, rank_among
@@ -25,7 +25,7 @@ from dmkc.kernels.unit import DiagonalMaker
 from dmkc.scan.assign import Centroids, FarScan, Frame
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
-from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+from dmkc.scan.survey import Survey, SurveyScan
 
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
@@ -153,20 +153,14 @@ def prepare(
     """
     n, d = rows.n_rows, rows.n_columns
     check_enough(n, min_rows)
-    given = None
     chooser = settings.landmarks if callable(settings.landmarks) else None
-    if chooser is None and not isinstance(settings.landmarks, str):
-        given = _check_landmarks(settings.landmarks, d)
-    rank = min(settings.rank, n) if given is None else len(given)
-    width = padded(column_offsets(settings.kernels, d, rank)[-1])
-    dtype = _dtype(settings.dtype, n, width)
-    grid = Grid.plan(n, max(width, scan_width(rows)), engine.block_bytes, engine.threads)
-    leaf_rows = grid.leaf_rows
-    mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
+    given = _given_landmarks(settings, d)
+    layout = layout_of(rows, engine, settings)
+    grid, mode, leaf_rows = layout.grid, layout.mode, layout.grid.leaf_rows
 
     weighted = sample_weight is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
-    positions = sample_positions(n, sample_size(settings, d), settings.seed)
+    positions = sample_of(rows, layout.sample_rows, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
@@ -189,12 +183,12 @@ def prepare(
         points = choice.landmarks
     elif given is None:
         heavy = standardised[survey.sample_weights > 0]
-        points = choose_landmarks(settings.landmarks, heavy, rank, settings.seed)
+        points = choose_landmarks(settings.landmarks, heavy, min(settings.rank, n), settings.seed)
     else:
         points = scaling.apply(given)
     tied = rows.tied is not None
     kind = DiagonalMaker if settings.diagonals else ColumnMaker
-    maker = kind(scaling, kernels, points, dtype, leaf_rows, weighted, tied)
+    maker = kind(scaling, kernels, points, layout.dtype, leaf_rows, weighted, tied)
 
     numbers = rank_among(rows.tied, positions) if rows.tied is not None else None
     sample_rows = Weighted(survey.sample, survey.sample_weights, numbers)
@@ -220,6 +214,18 @@ def prepare(
         around,
         choice,
     )
+
+
+def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
+    """How columns of these rows are cut and held on an engine."""
+    n, d = rows.n_rows, rows.n_columns
+    given = _given_landmarks(settings, d)
+    rank = min(settings.rank, n) if given is None else len(given)
+    width = padded(column_offsets(settings.kernels, d, rank)[-1])
+    dtype = _dtype(settings.dtype, n, width)
+    grid = Grid.plan(n, max(width, scan_width(rows)), engine.block_bytes, engine.threads)
+    mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
+    return Layout(grid, width, dtype, mode, sample_size(settings, d))
 
 
 def sample_size(settings: FeatureSettings, n_columns: int) -> int:
@@ -341,8 +347,11 @@ def check_kernels(features: FeatureMap) -> None:
         )
 
 
-def _check_landmarks(landmarks: Any, d: int) -> np.ndarray:
-    points = np.asarray(landmarks, dtype=np.float64)
+def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:
+    """The landmarks that the caller has given, checked, or None."""
+    if callable(settings.landmarks) or isinstance(settings.landmarks, str):
+        return None
+    points = np.asarray(settings.landmarks, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
         raise ValueError(f"landmarks must be one or more rows with {d} columns, like X.")
     if not np.isfinite(points).all():

@@ -21,6 +21,7 @@ from dmkc.kernels import ColumnMaker
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
+from dmkc.scan.survey import sample_positions
 
 log = logging.getLogger("dmkc")
 
@@ -29,6 +30,26 @@ STORE_NS_PER_BYTE = 1.0
 """Reading stored columns back, about; on one machine with a local disk."""
 COMPUTE_NS = 0.05, 1.0
 """Making columns anew: per multiplication of the inner products, and per column."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a fit are cut, and how what is scanned of them is held."""
+
+    grid: Grid
+    width: int
+    """Numbers that are scanned of a row."""
+    dtype: np.dtype
+    """Their precision."""
+    mode: str
+    """One of `MODES`, but not "auto"."""
+    sample_rows: int
+    """Rows of the sample that a fit begins from."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that scans go over."""
+        return self.grid.n_rows * self.width * self.dtype.itemsize
 
 
 def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine: Engine) -> str:
@@ -56,6 +77,11 @@ def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine
         engine.description,
     )
     return mode
+
+
+def sample_of(rows: Rows, size: int, seed: int) -> np.ndarray:
+    """Numbers of the rows that a fit begins from, ascending."""
+    return sample_positions(rows.n_rows, size, seed) if rows.sampled is None else rows.sampled
 
 
 def row_blocks(

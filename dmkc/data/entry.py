@@ -20,10 +20,12 @@ ACCEPTED = (
 
 
 def as_rows(X: Any, *, variable: str | None = None) -> Rows:
-    """Check X and return its rows.
+    """Check X and return its rows; rows that have been checked are returned as they are.
 
     variable chooses an array of a Zarr group or a variable of an xarray Dataset.
     """
+    if isinstance(X, Rows):
+        return X
     if isinstance(X, (str, os.PathLike)):
         location = os.fspath(X)
         if not isinstance(location, str):

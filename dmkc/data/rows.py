@@ -36,6 +36,7 @@ class Rows:
     container: Container  # puts results into the input's own form
     source: Source = field(repr=False)  # cuts the input into blocks
     tied: np.ndarray | None = field(default=None, repr=False)  # rows that blocks number, ascending
+    sampled: np.ndarray | None = field(default=None, repr=False)  # rows to begin from, if not any
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""

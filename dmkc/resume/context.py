@@ -68,6 +68,11 @@ def checkpoint(folder: Any, every: float = 5.0) -> Iterator[Journal]:
         journal.close()
 
 
+def is_recording() -> bool:
+    """Whether a checkpoint is active."""
+    return _active.get() is not None
+
+
 def recorded(engine: Engine, owner: Any) -> Engine:
     """The engine of a fit: the same one, or one that records where a checkpoint is active."""
     journal = _active.get()

@@ -33,6 +33,7 @@ from dmkc.scan.engine import (
     block_bytes_for,
     load,
     only_node,
+    resident_bytes,
     run_block,
 )
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
@@ -110,6 +111,9 @@ class ClusterEngine(Engine):
     def _some_worker(self) -> None:
         """Return once there is a worker."""
         self._workers(fresh=True)
+
+    def resident(self) -> list[int]:
+        return list(self.client.run(resident_bytes).values())
 
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory are sent to the workers once."""

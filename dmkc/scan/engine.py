@@ -84,6 +84,10 @@ class Engine(ABC):
         """An engine for a part of the rows that is in this process's memory."""
         return ThreadEngine()
 
+    def resident(self) -> list[int]:
+        """Bytes that every process that scans has in memory now."""
+        return [resident_bytes()]
+
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory, put where scans can use them again and again."""
         return list(blocks)
@@ -165,6 +169,11 @@ def _scan_value(rows: Any, start: int, scan: Scan, grid: Grid) -> Piece:
     return run_block(scan, rows, start, grid)
 
 
+def resident_bytes() -> int:
+    """Bytes that this process has in memory."""
+    return int(psutil.Process().memory_info().rss)
+
+
 def _cpus() -> int:
     """Processors this process may use, which a batch queue sets below the machine's number."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -175,12 +184,14 @@ def open_engine(client: Any = None, owner: Any = None) -> Engine:
 
     With the estimator that it is for as `owner`, its scans are recorded inside `dmkc.checkpoint`.
     """
+    from dmkc.scan.meter import metered
+
     engine = _engine(client)
     if owner is None:
-        return engine
+        return metered(engine)
     from dmkc.resume import recorded
 
-    return recorded(engine, owner)
+    return metered(recorded(engine, owner))
 
 
 def _engine(client: Any) -> Engine:

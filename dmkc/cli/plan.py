@@ -1,0 +1,56 @@
+"""`dmkc plan`: what a fit will take, before it is begun."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from dmkc.cli import outputs
+from dmkc.cli.common import add_command, client_of, print_pairs, say
+from dmkc.cli.errors import UserError
+from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.options import estimator_values
+from dmkc.cli.tables import open_table
+from dmkc.modelfile import ESTIMATORS
+from dmkc.planning import plan
+
+EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
+
+
+def add(commands: Any) -> None:
+    text = "say what a fit will take: time, scans, memory and a walltime"
+    parser = add_command(commands, "plan", text, EXAMPLE, run)
+    parser.usage = "dmkc plan INPUT [options of dmkc fit]"
+    parser.add_argument(
+        "input", metavar="INPUT", help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
+    parser.add_argument("--quiet", action="store_true", help="say nothing while running")
+    add_method(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    method, plain = chosen(args)
+    cls = ESTIMATORS[method]
+    values = estimator_values(cls, plain)
+    target = None if args.json is None else _target(args.json)
+    table = open_table(args)
+    for note in table.notes:
+        say(note, args.quiet)
+    with client_of(args) as client:
+        say("fitting some of the rows", args.quiet)
+        found = plan(cls(**values, client=client), table.X, journal=True)
+    if target is not None:
+        outputs.write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
+    print_pairs(found.pairs())
+
+
+def _target(text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    if not path.parent.is_dir():
+        raise UserError(f"The folder {path.parent} does not exist; create it first.")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{text} is not a file; choose another --json.")
+    return path
