@@ -32,7 +32,6 @@ from dmkc import (
     MultipleKernelKMeans,
     Polynomial,
 )
-from dmkc.master import hierarchy as layered
 
 BANK = (Gaussian(gamma=0.5), Gaussian(gamma=0.02), Polynomial(2, gamma=0.3), Linear())
 FAMILY = (KernelKMeans, MultipleKernelKMeans, HierarchicalKernelKMeans)
@@ -142,21 +141,6 @@ def test_the_hierarchy_is_that_of_whole_matrices(params):
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
     same_span(model, X, H)
     assert adjusted_rand_score(model.labels_, direct_labels(H, 3)) == 1.0
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("seed", range(6))
-def test_the_hierarchy_never_loses(seed):
-    rng = np.random.default_rng(seed)
-    n_kernels, size = rng.integers(1, 6), rng.integers(8, 30)
-    A = rng.normal(size=(n_kernels, size, size)) * np.geomspace(1, 0.01, size)
-    kernels = A @ A.transpose(0, 2, 1)
-    masks = layered.random_masks(n_kernels, (4, 3), rng.uniform(0, 0.9), rng)
-    assert all(m.any(axis=0).all() and m.any(axis=1).all() for m in masks)
-    extra = layered.tie_breaker(kernels, 0.01)
-    state = layered.fit(kernels, 2, layered.Hierarchy((6, 3), masks, 0.0, 15), extra)
-    assert (np.diff(state.values) >= -1e-9 * state.values[-1]).all()
-    assert layered.kernel_shares(state).sum() == pytest.approx(1.0)
 
 
 def test_consensus_and_agreement_of_several_draws():
