@@ -23,8 +23,9 @@ def kernel_banks(draw):
     return np.stack([root @ root.T for root in roots])
 
 
-def check_falling(values, tolerance=1e-9):
-    assert (np.diff(values) <= tolerance * np.abs(values).max()).all(), values
+def check_falling(values, size):
+    """No value is above the one before, but for rounding at the size of the problem."""
+    assert (np.diff(values) <= 1e-9 * size).all(), values
 
 
 @settings(max_examples=60, deadline=None)
@@ -32,7 +33,7 @@ def check_falling(values, tolerance=1e-9):
 def test_multiple_kernel_k_means_never_rises(kernels, k, penalty):
     traces = np.trace(kernels, axis1=1, axis2=2)
     found = mkkm(kernels, traces, k, 0.0, 20, penalty)
-    check_falling(found.values, 1e-6)  # the weights come from an interior-point solver
+    check_falling(found.values, traces.max())
     assert found.kernel_weights.sum() == pytest.approx(1.0)
 
 
@@ -41,7 +42,7 @@ def test_multiple_kernel_k_means_never_rises(kernels, k, penalty):
 def test_simple_multiple_kernel_k_means_never_rises(kernels, k):
     traces = np.trace(kernels, axis1=1, axis2=2)
     found = simple_mkkm(kernels, traces, k, 0.0, 20)
-    check_falling(found.values)
+    check_falling(found.values, traces.max())
     assert found.kernel_weights.min() >= 0
 
 
@@ -54,7 +55,7 @@ def test_the_hierarchy_never_loses(kernels, seed, sparsity):
     extra = hierarchy.tie_breaker(kernels, 0.01)
     widths = min(6, len(kernels[0])), min(3, len(kernels[0]))
     state = hierarchy.fit(kernels, 2, hierarchy.Hierarchy(widths, masks, 0.0, 15), extra)
-    check_falling([-v for v in state.values])
+    check_falling([-v for v in state.values], state.values[-1])
     assert hierarchy.kernel_shares(state).sum() == pytest.approx(1.0)
 
 
@@ -70,4 +71,4 @@ def test_k_means_never_rises(seed, n, d, k, copies):
     X = np.random.default_rng(seed).normal(size=(n, d))
     X = np.repeat(X, 3, axis=0) if copies else X
     model = KMeans(k, n_init=1, tol=0.0, max_iter=30, random_state=seed).fit(X)
-    check_falling([record["objective"] for record in model.history_])
+    check_falling([record["objective"] for record in model.history_], np.square(X).sum())
