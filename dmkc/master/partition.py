@@ -175,4 +175,6 @@ def _simplex_minimum(matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
     weights = np.maximum(np.array(solution.x), 0.0)
     if not np.isfinite(weights).all() or weights.sum() <= 0:
         return start
-    return weights / weights.sum()
+    weights /= weights.sum()
+    # losses of very different sizes are beyond the solver: it may end above where it began
+    return weights if weights @ matrix @ weights <= start @ matrix @ start else start
