@@ -55,8 +55,9 @@ def mmc_sdp(K: np.ndarray, C: float, balance: float) -> Relaxed:
     problem, M = _problem(K / size, C * size, balance)
     kind = "interior" if n <= INTERIOR_ROWS else "first order"
     known: set[tuple[int, int, int, int]] = set()
+    value = 0.0
     for _ in range(ROUNDS):
-        _solve(problem, kind)
+        value = _solve(problem, kind)
         missed = _missed(np.asarray(M.value), VIOLATION[kind], known)
         if not missed:
             break
@@ -66,7 +67,7 @@ def mmc_sdp(K: np.ndarray, C: float, balance: float) -> Relaxed:
     found = np.asarray(M.value)
     leading = np.linalg.eigh(found)[1][:, -1]
     # values are those of C in units of K: the multipliers are divided by its size
-    return Relaxed((leading >= 0).astype(int), found, float(problem.value) / size)
+    return Relaxed((leading >= 0).astype(int), found, value / size)
 
 
 def _problem(K: np.ndarray, C: float, balance: float) -> tuple[cp.Problem, cp.Variable]:
@@ -81,13 +82,15 @@ def _problem(K: np.ndarray, C: float, balance: float) -> tuple[cp.Problem, cp.Va
     return cp.Problem(cp.Minimize(delta), rules), M
 
 
-def _solve(problem: cp.Problem, kind: str) -> None:
+def _solve(problem: cp.Problem, kind: str) -> float:
+    """The optimal value."""
     if kind == "interior":
         problem.solve(solver=cp.CLARABEL)
     else:
         problem.solve(solver=cp.SCS, eps=1e-4, max_iters=10_000)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise RuntimeError(f"The semidefinite program ended with status {problem.status}.")
+    return float(problem.value)
 
 
 def _missed(M: np.ndarray, tolerance: float, known: set) -> list[tuple[int, int, int, int]]:

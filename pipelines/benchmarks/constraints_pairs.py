@@ -42,7 +42,7 @@ def picture(data: dict[str, dict[str, list]]) -> None:
         axes.set_xticks(COUNTS, [str(c) for c in COUNTS])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-    both[1].legend(fontsize=8, loc="lower right")
+    both[0].legend(fontsize=8, loc="lower right")
     RESULTS.mkdir(parents=True, exist_ok=True)
     figure.savefig(RESULTS / "constraints-pairs.png", dpi=120)
 
