@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import ExitStack
 from typing import Any
@@ -80,10 +81,16 @@ def connect_existing(config: Config, security: Security | None, stack: ExitStack
         raise ConfigError(f"{config.source}: there is no scheduler file {where}.")
     if security is not None and str(config["address"] or "tls:").startswith("tcp:"):
         raise ConfigError(f"{config.source}: with tls the address begins with tls://, not tcp://.")
+    client, why = None, ""
     try:
         client = Client(**given, security=security, timeout=config["timeout"], set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as problem:
-        raise ClusterError(f"No Dask scheduler can be reached at {where} ({problem}).") from None
+        why = str(problem)
+    if client is None:
+        # The collector closes the client that failed, which takes the lock of all event loops: in
+        # the thread of a later client's loop it would hold up the start of that one.
+        gc.collect()
+        raise ClusterError(f"No Dask scheduler can be reached at {where} ({why}).")
     stack.enter_context(client)
     warn_if_open(config, client.scheduler_info(n_workers=0)["address"], None)
     return client

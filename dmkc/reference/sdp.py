@@ -20,7 +20,9 @@ INTERIOR_ROWS = 24
 """Up to here an interior-point solver is quick; beyond, a first-order one is."""
 VIOLATION = {"interior": 1e-6, "first order": 1e-2}
 """Triangle inequalities that are missed by more are added."""
-ADDED, ROUNDS = 2000, 8
+ADDED = 2000
+ROUNDS = {"interior": 8, "first order": 2}
+"""How often they are added at most; a round of the first-order solver may take a minute."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def mmc_sdp(K: np.ndarray, C: float, balance: float) -> Relaxed:
     kind = "interior" if n <= INTERIOR_ROWS else "first order"
     known: set[tuple[int, int, int, int]] = set()
     value = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS[kind]):
         value = _solve(problem, kind)
         missed = _missed(np.asarray(M.value), VIOLATION[kind], known)
         if not missed:
