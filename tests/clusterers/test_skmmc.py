@@ -26,8 +26,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# Pre-images are found by an iteration that ends within a tolerance, from places that nearly tie: the
-# rounding of sums over repeated rows, which differs between processors, may lead to other vectors.
+# Pre-images are found by an iteration that ends within a tolerance, from places that nearly tie:
+# the rounding of sums over repeated rows, which processors differ in, may lead to other vectors.
 ROUNDING = pytest.mark.xfail(reason="pre-images depend on the rounding of sums", strict=False)
 ROUNDED = "check_sample_weight_equivalence_on_dense_data"
 SPARSE_CHECKS = [
