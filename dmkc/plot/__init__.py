@@ -1,0 +1,30 @@
+"""Pictures of a fitted clusterer as Matplotlib axes, drawn from at most a few thousand rows."""
+
+from dmkc.plot.clusters import embedding, margins, sizes
+from dmkc.plot.models import (
+    convergence,
+    feature_importances,
+    kernel_weights,
+    layers,
+    selection_path,
+)
+from dmkc.plot.names import has_margin, kernel_names
+from dmkc.plot.rows import cluster_sizes, sample, take
+from dmkc.plot.style import COLOURS
+
+__all__ = [
+    "COLOURS",
+    "cluster_sizes",
+    "convergence",
+    "embedding",
+    "feature_importances",
+    "has_margin",
+    "kernel_names",
+    "kernel_weights",
+    "layers",
+    "margins",
+    "sample",
+    "selection_path",
+    "sizes",
+    "take",
+]

@@ -1,0 +1,135 @@
+"""Pictures of the clusters, drawn from at most a few thousand rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from sklearn.utils.validation import check_is_fitted
+
+from dmkc.plot.names import has_margin
+from dmkc.plot.rows import cluster_sizes, sample, take
+from dmkc.plot.style import COLOURS, GREY, PALE, axes_of, bars, legend, names_and_tones, note
+
+RASTER_ABOVE = 1_000  # larger clouds of points become a picture inside SVG and PDF files
+
+
+def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
+    """Rows of every cluster, from `labels_` unless other labels are given.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.sizes(model).get_xlabel()
+    'rows'
+    """
+    check_is_fitted(model)
+    counts = cluster_sizes(model.labels_ if labels is None else labels, model.n_clusters_)
+    names, tones = names_and_tones(len(counts))
+    text = [f"{n:,} ({100 * n / counts.sum():.1f} %)" for n in counts]
+    return bars(axes_of(ax, "Cluster sizes", len(names)), counts, names, text, tones, "rows")
+
+
+def embedding(
+    model: Any,
+    X: Any,
+    labels: Any = None,
+    max_points: int = 5000,
+    seed: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Sampled rows in two directions of the learned feature space, coloured by cluster.
+
+    They are the score and what varies most beside it, or for several clusters the leading two.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.embedding(model, X, max_points=200).get_ylabel()
+    'leading direction across it'
+    """
+    positions, rows = sample(X, max_points, seed)
+    found = np.asarray(model.predict(rows)) if labels is None else take(labels, positions)
+    features = model.transform(rows)
+    features = np.asarray(features.toarray() if sp.issparse(features) else features, np.float64)
+    features = features - features.mean(axis=0)
+    ax = axes_of(ax, "Clusters in the learned feature space")
+    if model.n_clusters_ == 2 and hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(rows), dtype=np.float64)
+        centred = scores - scores.mean()
+        rest = features - np.outer(centred, centred @ features / max(centred @ centred, 1e-300))
+        x, y = scores, _components(rest, 1)[:, 0]
+        margin = has_margin(model)
+        for place in (-1, 0, 1) if margin else (0,):
+            ax.axvline(place, color=GREY, lw=0.9, ls="--" if place else "-", zorder=1)
+        label = "score (margin dashed)" if margin else "how much nearer the second plane is"
+        ax.set(xlabel=label, ylabel="leading direction across it")
+    else:
+        x, y = _components(features, 2).T
+        ax.set(xlabel="first principal component", ylabel="second principal component")
+    size = float(np.clip(6000 / len(x), 3, 16))
+    for k, value in enumerate(np.unique(found)):
+        here = found == value
+        tone = COLOURS[(int(value) if labels is None else k) % len(COLOURS)]
+        # Shares, because a sample does not tell how many rows there are.
+        text = f"{value}: {100 * here.mean():.0f} %"
+        cloud = ax.scatter(x[here], y[here], size, tone, lw=0, alpha=0.65, label=text, zorder=2)
+        cloud.set_rasterized(len(x) > RASTER_ABOVE)
+    legend(ax, title="cluster" if labels is None else "label", markerscale=5 / size**0.5)
+    return ax
+
+
+def margins(
+    model: Any, X: Any, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
+) -> Axes:
+    """How far rows lie from the boundary: scores, or the lead over the runner-up cluster.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, plot
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, seed=0)
+    >>> model = MultipleKernelClustering(random_state=0, rank=30).fit(X)
+    >>> plot.margins(model, X).get_xlabel()
+    'score'
+    """
+    _, rows = sample(X, max_points, seed)
+    scores = np.asarray(model.decision_function(rows), dtype=np.float64)
+    found, two = np.asarray(model.predict(rows)), model.n_clusters_ == 2
+    ax = axes_of(ax, "Distance from the boundary")
+    if scores.ndim == 2:
+        ordered = np.sort(scores, axis=1)
+        scores = ordered[:, -1] - ordered[:, -2]
+    low, high = min(scores.min(), -1.0 if two else 0.0), max(scores.max(), 1.0)
+    width = (high - low) / 44
+    # Zero is an edge, so that no bar holds rows of both sides.
+    edges = np.arange(np.floor(low / width), np.ceil(high / width) + 1) * width
+    ax.axvspan(-1 if two else 0, 1, color=PALE, lw=0, zorder=0)
+    parts = [scores[found == k] for k in range(model.n_clusters_)]
+    names, tones = names_and_tones(len(parts))
+    look: Any = {"histtype": "stepfilled", "stacked": True, "lw": 0, "zorder": 2}
+    ax.hist(parts, edges.tolist(), color=tones, label=names, **look)
+    ax.axvline(0, ymax=0.9, color="black", lw=0.9, zorder=3)
+    ax.set(xlabel="score" if two else "score ahead of the runner-up", ylabel="sampled rows")
+    ax.set_ylim(0, 1.16 * ax.get_ylim()[1])
+    note(ax, 0 if two else 0.5, f"{100 * (abs(scores) < 1).mean():.0f} % in the margin", "center")
+    legend(ax, loc="best" if two else "center left", reverse=True)
+    return ax
+
+
+def _components(centred: np.ndarray, count: int) -> np.ndarray:
+    """Leading principal components, with the sign that makes the largest loading positive."""
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    lead = vectors[:, ::-1][:, :count]
+    lead = lead * np.sign(lead[np.abs(lead).argmax(axis=0), np.arange(lead.shape[1])])
+    out = np.zeros((len(centred), count))
+    out[:, : lead.shape[1]] = centred @ lead
+    return out

@@ -1,0 +1,74 @@
+"""Some rows of any input and their labels, for pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from dmkc.contingency import contingency
+from dmkc.data import Lazy, as_rows
+from dmkc.scan.survey import sample_positions
+
+BLOCK_ROWS = 65_536
+
+
+def sample(X: Any, max_points: int = 5000, seed: int = 0) -> tuple[np.ndarray, Any]:
+    """Numbers and values of uniformly drawn rows; only these leave the block they were read in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmkc import plot
+    >>> positions, rows = plot.sample(np.arange(20.0).reshape(10, 2), max_points=3)
+    >>> positions.shape, rows.shape
+    ((3,), (3, 2))
+    """
+    rows = as_rows(X)
+    positions = sample_positions(rows.n_rows, max_points, seed)
+    parts: list[Any] = []
+    for block in rows.blocks(BLOCK_ROWS):
+        low, high = np.searchsorted(positions, [block.start, block.stop])
+        if low < high:
+            values: Any = block.delayed if isinstance(block, Lazy) else block.load()
+            parts.append(values[positions[low:high] - block.start])
+    parts = list(dask.compute(*parts))
+    drawn = sp.vstack(parts, format="csr") if rows.sparse else np.concatenate(parts)
+    if rows.column_names is not None:
+        frame = pd.DataFrame.sparse.from_spmatrix if rows.sparse else pd.DataFrame
+        drawn = frame(drawn, columns=list(rows.column_names))
+    return positions, drawn
+
+
+def take(values: Any, positions: np.ndarray) -> np.ndarray:
+    """The values of some rows of a vector in memory or on a cluster.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from dmkc import plot
+    >>> plot.take(da.arange(10, chunks=4), np.array([1, 8]))
+    array([1, 8])
+    """
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array(lengths=True)
+    return np.asarray((values if hasattr(values, "dask") else np.asarray(values))[positions])
+
+
+def cluster_sizes(labels: Any, n_clusters: int) -> np.ndarray:
+    """Rows of every cluster, counted block by block where the labels are distributed.
+
+    Examples
+    --------
+    >>> from dmkc import plot
+    >>> plot.cluster_sizes([0, 0, 1], 3)
+    array([2, 1, 0])
+    """
+    counted = contingency(labels, labels)
+    sizes = np.zeros(max(n_clusters, int(counted.clusters.max()) + 1), dtype=np.int64)
+    sizes[counted.clusters.astype(int)] = counted.table.sum(axis=0)
+    return sizes

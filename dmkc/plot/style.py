@@ -1,0 +1,51 @@
+"""How every picture looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colour-blind-safe palette without its yellow, which vanishes on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+GREY, PALE = "#8a8a8a", "#ececec"
+
+
+def names_and_tones(count: int) -> tuple[list[str], list[str]]:
+    return [f"cluster {k}" for k in range(count)], [COLOURS[k % len(COLOURS)] for k in range(count)]
+
+
+def axes_of(ax: Axes | None, title: str, bars: int = 0) -> Axes:
+    """The given axes, or the axes of a figure of their own that no window shows."""
+    if ax is None:
+        size = (4.8, 1.1 + 0.36 * bars if bars else 3.2)
+        ax = Figure(figsize=size, layout="constrained").add_subplot()
+    ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=9)
+    return ax
+
+
+def bars(ax: Axes, values: Any, names: Any, text: Any, tones: Any, xlabel: str) -> Axes:
+    places = np.arange(len(names))
+    bars = ax.barh(places, values, color=tones, height=0.6)
+    ax.bar_label(bars, labels=text, padding=3, fontsize=9)
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+    longest = 1 + 0.035 * max(map(len, text))  # room for the text behind the longest bar
+    ax.set(xlabel=xlabel, xlim=(0, longest * max(float(np.max(values)), 1e-12)))
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def note(ax: Axes, x: float, text: str, align: Any) -> None:
+    where: Any = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points"}
+    style: Any = {"ha": align, "va": "top", "fontsize": 8.5, "color": "#555555"}
+    ax.annotate(text, (x, 0.985), ({"left": 4, "right": -4}.get(align, 0), 0), **where, **style)
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    ax.legend(fontsize=8.5, title_fontsize=8.5, frameon=False, **options)
