@@ -1,13 +1,13 @@
 """The clusterers."""
 
-from dmkc.clusterers.hierarchical import HierarchicalKernelKMeans
-from dmkc.clusterers.kernel_kmeans import KernelKMeans
-from dmkc.clusterers.kmeans import KMeans
-from dmkc.clusterers.mkc import MultipleKernelClustering
-from dmkc.clusterers.mkkm import MultipleKernelKMeans
-from dmkc.clusterers.odm import MarginDistributionClustering
-from dmkc.clusterers.planes import NonparallelPlaneClustering
-from dmkc.clusterers.skmmc import SparseKernelMMC
+from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
+from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
+from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.kmeans.mkkm import MultipleKernelKMeans
+from dmkc.clusterers.margin.mkc import MultipleKernelClustering
+from dmkc.clusterers.margin.skmmc import SparseKernelMMC
+from dmkc.clusterers.odm.odm import MarginDistributionClustering
+from dmkc.clusterers.planes.planes import NonparallelPlaneClustering
 
 __all__ = [
     "HierarchicalKernelKMeans",

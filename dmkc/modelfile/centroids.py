@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.centroids import CentroidModel
+from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.modelfile.errors import ModelFileError
 from dmkc.modelfile.kind import Arrays, ModelKind, check_arrays, read_count, read_precision
 from dmkc.scan.assign import Frame

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.embedded import PartitionModel
+from dmkc.clusterers.kmeans.embedded import PartitionModel
 from dmkc.kernels import Kernel, Scaling
 from dmkc.kernels.columns import column_offsets
 from dmkc.kernels.unit import DiagonalMaker, Embedding, RowScales

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.planes_solvers import Asker, solve_convex
-from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.planes.solvers import Asker, solve_convex
+from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.scan.grid import leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.planes import Planes, PlaneScan

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import MarginSettings
-from dmkc.clusterers.margin import Learned, calibrated_c, race
+from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.learn import Learned, calibrated_c, race
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.shapes import shaped

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from dmkc.clusterers.base import integer, number, seed_of
-from dmkc.clusterers.mkc import MultipleKernelClustering
+from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width

@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 from common import table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
-from dmkc.clusterers.cccp import MarginSettings
-from dmkc.clusterers.margin import Learned, calibrated_c, race
+from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.learn import Learned, calibrated_c, race
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.clusterers.starts import k_means_start, starts_on_sample
 from dmkc.data import as_rows

@@ -24,8 +24,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from common import RESULTS, table, write
 from dmkc import HierarchicalKernelKMeans, KernelKMeans, MultipleKernelKMeans
+from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.prepare import FeatureSettings, prepare
-from dmkc.clusterers.reduction import Reduction, reduce
 from dmkc.data import as_rows
 from dmkc.datasets import load
 from dmkc.kernels.bank import TWELVE

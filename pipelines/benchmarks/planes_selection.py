@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from common import table, write
 from dmkc import NonparallelPlaneClustering
-from dmkc.clusterers.planes_selection import cosines, synchronisation
+from dmkc.clusterers.planes.selection import cosines, synchronisation
 from dmkc.datasets import load
 from dmkc.reference.planes import fit_planes
 

@@ -16,8 +16,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
-from dmkc.clusterers.cccp import MarginSettings, margin_fit, run_together
-from dmkc.clusterers.geometry import TwoSided
+from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit, run_together
+from dmkc.clusterers.margin.geometry import TwoSided
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.data import as_rows
 from dmkc.datasets import make_ringnorm

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.svm import NuSVC
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers import cccp
+from dmkc.clusterers.margin import cccp
 from dmkc.kernels import Gaussian, Linear, Polynomial
 from dmkc.master import adaptive
 

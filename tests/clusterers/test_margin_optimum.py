@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers import cccp
+from dmkc.clusterers.margin import cccp
 from dmkc.kernels import Gaussian, Linear, Polynomial
 
 BANK = [Linear(), Polynomial(2, gamma=0.3), Gaussian(gamma=0.4)]

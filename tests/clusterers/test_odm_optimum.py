@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dmkc import Gaussian, Linear, MarginDistributionClustering
-from dmkc.clusterers import distribution
+from dmkc.clusterers.odm import distribution
 from dmkc.constraints import check_labeling
 
 THETA, NU, C = 0.3, 0.5, 20.0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dmkc import MarginDistributionClustering
-from dmkc.clusterers.relaxation import mix, relax, rounded
+from dmkc.clusterers.odm.relaxation import mix, relax, rounded
 from dmkc.constraints import check_labeling, random_pairs
 from dmkc.scan.distribution import LossShape
 

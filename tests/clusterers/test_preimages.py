@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
-from dmkc.clusterers.preimage import Basis, Target, gaussian, pre_image
+from dmkc.clusterers.margin.preimage import Basis, Target, gaussian, pre_image
 
 GAMMA = 0.4
 

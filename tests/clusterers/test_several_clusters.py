@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers import cccp, margin
-from dmkc.clusterers.geometry import Several
+from dmkc.clusterers.margin import cccp
+from dmkc.clusterers.margin import learn as margin
+from dmkc.clusterers.margin.geometry import Several
 from dmkc.kernels import Gaussian, Linear
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmkc.clusterers import planes_solvers
-from dmkc.clusterers.planes_solvers import Asker, solve_convex
-from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.planes import solvers as planes_solvers
+from dmkc.clusterers.planes.solvers import Asker, solve_convex
+from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.scan.planes import PlaneScan
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dmkc import NonparallelPlaneClustering
-from dmkc.clusterers.few_columns import few_columns
-from dmkc.clusterers.planes_learn import MOST_OF_PULL, SHARE_OF_PULL, share_of_pull
+from dmkc.clusterers.planes.few_columns import few_columns
+from dmkc.clusterers.planes.learn import MOST_OF_PULL, SHARE_OF_PULL, share_of_pull
 from dmkc.metrics import accuracy
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from dmkc import NonparallelPlaneClustering, plot
-from dmkc.clusterers.planes_selection import synchronisation
+from dmkc.clusterers.planes.selection import synchronisation
 from dmkc.kernels import per_column
 from dmkc.reference.planes import fit_planes
 
@@ -87,7 +87,7 @@ def test_rows_much_wider_than_long(solver, d):
 
 
 def test_a_c2_too_small_for_many_columns_is_refused(monkeypatch):
-    from dmkc.clusterers import planes_solvers
+    from dmkc.clusterers.planes import solvers as planes_solvers
 
     monkeypatch.setattr(planes_solvers, "LARGEST", 40)
     X, y = planted(n=60, d=400)

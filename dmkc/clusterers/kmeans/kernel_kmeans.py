@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
+from dmkc.clusterers.kmeans.reduction import Reduction
 from dmkc.kernels import Gaussian, Kernel
 from dmkc.master.partition import Partition, average, combined
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.planes_fit import PlaneFit
-from dmkc.clusterers.planes_learn import (
+from dmkc.clusterers.planes.fit import PlaneFit
+from dmkc.clusterers.planes.learn import (
     PlaneSettings,
     PlanesLearned,
     Space,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import MarginFit, MarginSettings, margin_fit, run_together
-from dmkc.clusterers.geometry import Geometry, Point, Several, TwoSided
+from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit, run_together
+from dmkc.clusterers.margin.geometry import Geometry, Point, Several, TwoSided
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet

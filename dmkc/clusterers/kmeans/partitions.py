@@ -23,11 +23,11 @@ from dmkc.clusterers.base import (
     one_of,
     warn_of_end,
 )
-from dmkc.clusterers.embedded import PartitionModel, carry_on, embedded_points, starts_on
-from dmkc.clusterers.lloyd import Run
+from dmkc.clusterers.kmeans.embedded import PartitionModel, carry_on, embedded_points, starts_on
+from dmkc.clusterers.kmeans.lloyd import Run
+from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
-from dmkc.clusterers.reduction import Reduction, reduce
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmkc.clusterers.base import Job, number, one_of
-from dmkc.clusterers.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
+from dmkc.clusterers.kmeans.reduction import Reduction
 from dmkc.master.partition import Partition, mkkm, simple_mkkm
 
 METHODS = ("simple", "mkkm", "mkkm-mr")

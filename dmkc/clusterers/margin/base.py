@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
-from dmkc.clusterers.cccp import MarginSettings
-from dmkc.clusterers.margin import Learned, carry_on, learn
+from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.learn import Learned, carry_on, learn
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet

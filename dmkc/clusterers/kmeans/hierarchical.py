@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job, integer, number, one_of
-from dmkc.clusterers.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
+from dmkc.clusterers.kmeans.reduction import Reduction
 from dmkc.master import hierarchy
 from dmkc.master.hierarchy import Hierarchy
 from dmkc.master.partition import Partition

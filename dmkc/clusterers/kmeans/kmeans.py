@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import integer, number, one_of, seed_of
-from dmkc.clusterers.centroids import CentroidModel
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
+from dmkc.clusterers.kmeans.centroids import CentroidModel
+from dmkc.clusterers.kmeans.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import run_together
+from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes_fit import Course, PlaneFit, best_of, first_pull, plane_fit
-from dmkc.clusterers.planes_solvers import WHOLE
-from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
+from dmkc.clusterers.planes.solvers import WHOLE
+from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.starts import Start, starts_on_sample

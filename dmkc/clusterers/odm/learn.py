@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import run_together
-from dmkc.clusterers.descent import DistributionFit, TiedRows, distribution_fit
-from dmkc.clusterers.distribution import DistributionSettings, Landscape
+from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.odm_starts import starting_points
+from dmkc.clusterers.odm.descent import DistributionFit, TiedRows, distribution_fit
+from dmkc.clusterers.odm.distribution import DistributionSettings, Landscape
+from dmkc.clusterers.odm.relaxation import Mixture
+from dmkc.clusterers.odm.starts import starting_points
+from dmkc.clusterers.odm.tying import Rules, loss_shape, race_rows, tied_weights
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.relaxation import Mixture
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.tying import Rules, loss_shape, race_rows, tied_weights
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 

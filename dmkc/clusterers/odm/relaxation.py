@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.clusterers.distribution import Landscape
-from dmkc.clusterers.tying import RaceRows
+from dmkc.clusterers.odm.distribution import Landscape
+from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.scan.distribution import LossShape
 
 MOST_LABELINGS = 8

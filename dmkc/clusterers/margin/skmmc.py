@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job, integer, one_of
-from dmkc.clusterers.cccp import MarginSettings
-from dmkc.clusterers.margin import Learned
-from dmkc.clusterers.margin_base import MarginClusterer
+from dmkc.clusterers.margin.base import MarginClusterer
+from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.learn import Learned
+from dmkc.clusterers.margin.pursuit import PursuitSettings, pursue
 from dmkc.clusterers.prepare import Choice, FeatureSettings, SampleView
-from dmkc.clusterers.pursuit import PursuitSettings, pursue
 from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
 from dmkc.data import Rows
 from dmkc.kernels import FeatureMap, Gaussian, as_bank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmkc.clusterers.margin_base import MarginClusterer
+from dmkc.clusterers.margin.base import MarginClusterer
 
 
 class MultipleKernelClustering(MarginClusterer):

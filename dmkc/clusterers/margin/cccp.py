@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dmkc.clusterers.geometry import CutValues, Geometry, Label, Point
+from dmkc.clusterers.margin.geometry import CutValues, Geometry, Label, Point
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import Step
-from dmkc.clusterers.distribution import Landscape, Point, Steps, best_part
+from dmkc.clusterers.margin.cccp import Step
+from dmkc.clusterers.odm.distribution import Landscape, Point, Steps, best_part
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
 from dmkc.scan.several import Scores

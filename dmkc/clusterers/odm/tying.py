@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from dmkc.clusterers.descent import TiedRows
-from dmkc.clusterers.distribution import DistributionSettings
+from dmkc.clusterers.odm.descent import TiedRows
+from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.constraints.assign import Assigner, assigner

@@ -18,14 +18,14 @@ from dmkc.clusterers.base import (
     one_of,
     warn_of_end,
 )
-from dmkc.clusterers.distribution import DistributionSettings
 from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.odm_learn import LearnedDistribution, Learner
-from dmkc.clusterers.odm_starts import check_starts
+from dmkc.clusterers.odm.distribution import DistributionSettings
+from dmkc.clusterers.odm.learn import LearnedDistribution, Learner
+from dmkc.clusterers.odm.starts import check_starts
+from dmkc.clusterers.odm.tying import Rules, tied_weights
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.tying import Rules, tied_weights
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.kernels import FeatureMap

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.clusterers.distribution import Landscape, Point
+from dmkc.clusterers.odm.distribution import Landscape, Point
+from dmkc.clusterers.odm.relaxation import Mixture, relaxed_start
+from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.relaxation import Mixture, relaxed_start
 from dmkc.clusterers.starts import check_init, starts_on_sample
-from dmkc.clusterers.tying import RaceRows
 from dmkc.constraints.assign import TwoSides
 
 LINKS, RELAXATION = "links", "relaxation"

@@ -11,18 +11,18 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
-from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes_fit import Course
-from dmkc.clusterers.planes_learn import (
+from dmkc.clusterers.planes.few_columns import WIDE_ROWS
+from dmkc.clusterers.planes.fit import Course
+from dmkc.clusterers.planes.learn import (
     PlaneSettings,
     PlanesLearned,
     Space,
     carry_on_planes,
     learn_planes,
 )
-from dmkc.clusterers.planes_path import PlanePath, follow_path
-from dmkc.clusterers.planes_selection import SelectsColumns, cosines, synchronisation
+from dmkc.clusterers.planes.path import PlanePath, follow_path
+from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init

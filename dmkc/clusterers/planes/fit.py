@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import Step
-from dmkc.clusterers.planes_solvers import Asker, solve_convex, teller
-from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.margin.cccp import Step
+from dmkc.clusterers.planes.solvers import Asker, solve_convex, teller
+from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Reweighted
 
 LOOSE_GAP = 1e-2

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmkc.clusterers.cccp import MAX_STEPS, MarginSettings, Objective
-from dmkc.clusterers.margin import CALIBRATION_TWO
-from dmkc.clusterers.preimage import Basis, gaussian, pre_image
+from dmkc.clusterers.margin.cccp import MAX_STEPS, MarginSettings, Objective
+from dmkc.clusterers.margin.learn import CALIBRATION_TWO
+from dmkc.clusterers.margin.preimage import Basis, gaussian, pre_image
 from dmkc.clusterers.starts import distinct_rows
 from dmkc.master import Cuts, MasterProblem, barely_separated, solve
 

@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.kmeans.lloyd import (
+    PLAIN,
+    Points,
+    Report,
+    Run,
+    lloyd,
+    measured,
+    seeded,
+    settled,
+)
 from dmkc.clusterers.labelling import Pipeline
-from dmkc.clusterers.lloyd import PLAIN, Points, Report, Run, lloyd, measured, seeded, settled
 from dmkc.clusterers.rowset import After, RowSet, SpreadRows
 from dmkc.data import Weighted
 from dmkc.kernels.unit import Embedding

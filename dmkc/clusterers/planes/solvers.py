@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.cccp import Step
-from dmkc.clusterers.planes_steps import PlaneProblem
+from dmkc.clusterers.margin.cccp import Step
+from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import Loss, Mixed, PlaneRequest, Planes, PlaneSums, Reweighted, Signs
 

@@ -1,0 +1,1 @@
+"""k-means, on rows and on kernels."""

@@ -1,0 +1,1 @@
+"""Maximum-margin clustering: MKC, SKMMC and what they share."""

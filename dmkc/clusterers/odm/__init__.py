@@ -1,0 +1,1 @@
+"""Margin-distribution clustering, with constraints or without."""

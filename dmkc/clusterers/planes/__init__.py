@@ -1,0 +1,1 @@
+"""Clustering by nonparallel planes."""
