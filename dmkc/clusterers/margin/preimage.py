@@ -20,6 +20,8 @@ VANISHING = 1e-9
 """A sum of weights below this share of their absolute sum is no denominator."""
 DEPENDENT = 1e-5
 """A vector is not new when less than this share of its squared image is."""
+NEGLIGIBLE = 1e-12
+"""A row whose weight is below this share of the largest is no part of the target."""
 CANDIDATES = 32
 """Rows that are looked at for a place to begin."""
 
@@ -116,7 +118,8 @@ def pre_image(basis: Basis, signs: np.ndarray, rng: np.random.Generator) -> np.n
     The iteration begins at the best of a few rows, stays within the range of the rows, and ends
     where a step would not improve.  None when the target is zero.
     """
-    used = np.flatnonzero(signs)
+    sizes = np.abs(signs)
+    used = np.flatnonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0))
     if not len(used):
         return None
     target = Target.of(basis, signs)

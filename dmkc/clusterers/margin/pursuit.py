@@ -21,6 +21,9 @@ from dmkc.master import Cuts, MasterProblem, barely_separated, solve
 LOOSE_GAP = 0.03
 """Relative gap that ends a pursuit: vectors have to span the solution, which the fit in their span
 then finds to its own gap."""
+ON_EDGE = 1e-9
+"""A row that falls short of its margin by less than this lies on it: the master puts rows there,
+and rounding must not decide whether they are part of the next cut."""
 SCALE_ROWS = 1000
 """Rows from which the size of the centred kernel is estimated."""
 
@@ -140,7 +143,7 @@ class _Search:
                 value, self.scores, self._size = new, scores, size
             if value - bound <= wanted * abs(value):
                 break
-            self._add((short > 0).astype(float))
+            self._add((short > ON_EDGE).astype(float))
 
     def own_value(self) -> float:
         """The objective under the scores' own labeling."""
