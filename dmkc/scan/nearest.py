@@ -40,6 +40,31 @@ def _lowest(scores, squares, first, k):  # pragma: no cover - compiled
     return at, best
 
 
+@inlined
+def _lowest_of_tile(
+    scores, squares, first, k, turned, labels, lowest
+):  # pragma: no cover - compiled
+    """`_lowest` of every row of a tile, with the scores turned so that rows are the inner loop.
+
+    There are always TILE rows, which makes the comparisons a few wide instructions; over a few
+    centroids, whose number the compiler does not know, they would be jumps that nothing predicts.
+    Rows beyond the end of a tile get labels that mean nothing.
+    """
+    for p in range(k):
+        square = squares[first + p]
+        for i in range(TILE):
+            turned[p, i] = scores[i, first + p] + square
+    for i in range(TILE):
+        lowest[i] = turned[0, i]
+        labels[i] = np.int32(first)
+    for p in range(1, k):
+        this = np.int32(first + p)
+        for i in range(TILE):
+            value = turned[p, i]
+            labels[i] = this if value < lowest[i] else labels[i]
+            lowest[i] = min(value, lowest[i])
+
+
 @compiled
 def sums_of_leaves(
     rows, weights, shift, factor, product, squares, n_starts, leaf_rows, sums, totals, scored
@@ -48,31 +73,38 @@ def sums_of_leaves(
 
     `product` holds -2 c of every centroid as a column, `squares` its |c|^2.  `weights` is empty
     when every row weighs 1.  `scored` gets the sums of the lowest scores of every start.
+
+    Sums of a tile stay in buffers of this call: written row by row to the results, which may lie
+    side by side in memory, they would make two threads wait for each other's caches.
     """
     n, d = rows.shape
     every = len(squares)
     k = every // n_starts
     kind = rows.dtype.type
     buffer = np.empty((TILE if shift.size else 0, d), rows.dtype)
-    scores = np.empty((TILE, every), rows.dtype)
-    partial = np.zeros((every, d), rows.dtype)
+    scores, turned = np.zeros((TILE, every), rows.dtype), np.empty((k, TILE), rows.dtype)
+    labels, lowest = np.empty(TILE, np.int32), np.empty(TILE, rows.dtype)
+    partial, counts = np.zeros((every, d), rows.dtype), np.zeros(every)
     for leaf in range(sums.shape[0]):
         stop = min(n, (leaf + 1) * leaf_rows)
         for start in range(leaf * leaf_rows, stop, TILE):
             count = min(TILE, stop - start)
             tile = _moved(rows[start : start + count], shift, factor, buffer)
             np.dot(tile, product, scores[:count])
-            for i in range(count):
-                x, row_scores = tile[i], scores[i]
-                w = kind(weights[start + i]) if weights.size else kind(1)
-                for s in range(n_starts):
-                    at, lowest = _lowest(row_scores, squares, s * k, k)
-                    total = partial[at]
+            for s in range(n_starts):
+                _lowest_of_tile(scores, squares, s * k, k, turned, labels, lowest)
+                total = 0.0
+                for i in range(count):
+                    w = kind(weights[start + i]) if weights.size else kind(1)
+                    at = labels[i]
                     for j in range(d):
-                        total[j] += w * x[j]
-                    totals[leaf, at] += w
-                    scored[leaf, s] += w * lowest
+                        partial[at, j] += w * tile[i, j]
+                    counts[at] += w
+                    total += w * lowest[i]
+                scored[leaf, s] += total
             for p in range(every):
+                totals[leaf, p] += counts[p]
+                counts[p] = 0.0
                 for j in range(d):
                     sums[leaf, p, j] += partial[p, j]
                     partial[p, j] = 0
@@ -86,16 +118,17 @@ def nearest(
     n, d = rows.shape
     k = len(squares)
     buffer = np.empty((TILE if shift.size else 0, d), rows.dtype)
-    scores = np.empty((TILE, k), rows.dtype)
+    scores, turned = np.zeros((TILE, k), rows.dtype), np.empty((k, TILE), rows.dtype)
+    own, lowest = np.empty(TILE, np.int32), np.empty(TILE, rows.dtype)
     for start in range(0, n, TILE):
         count = min(TILE, n - start)
         tile = _moved(rows[start : start + count], shift, factor, buffer)
         np.dot(tile, product, scores[:count])
+        _lowest_of_tile(scores, squares, 0, k, turned, own, lowest)
         for i in range(count):
-            at, _ = _lowest(scores[i], squares, 0, k)
-            x, centre, distance = tile[i], centres[at], 0.0
+            at, distance = own[i], 0.0
             for j in range(d):
-                gap = x[j] - centre[j]
+                gap = tile[i, j] - centres[at, j]
                 distance += gap * gap
             labels[start + i] = at
             distances[start + i] = distance
