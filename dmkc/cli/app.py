@@ -96,7 +96,8 @@ def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
         close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else f" (see {_prog(args)} --help)."
+        comma = "" if unknown[0].startswith("-") else "; lists are written with commas: a,b"
+        hint = f"; did you mean {close[0]}?" if close else f"{comma} (see {_prog(args)} --help)."
         raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
     args.words = words
     if not hasattr(args, "run"):

@@ -122,6 +122,7 @@ def test_bad_params_files(call, x, tmp_path, name, text, sentence):
         (("--landmarks", "unifrom"), "Did you mean 'uniform'"),
         (("--method", "other"), "no method"),
         (("--clustres", "2"), "did you mean --clusters?"),
+        (("--columns", "a", "b"), "lists are written with commas"),
         (("--variable", "X"), "leave variable"),
         (("--columns", "a"), "not a table"),
         (("--truth", "gone.npy"), "There is nothing at gone.npy"),
