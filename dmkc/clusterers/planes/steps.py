@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from dmkc.master.planes import group_sizes, shrunk, solve_groups
 from dmkc.scan.planes import Planes, PlaneSums
@@ -136,9 +136,10 @@ def _with_biases(
 ) -> np.ndarray:
     """The minimiser of 1/2 u.H u - q.u plus the norms of the groups, which leave out the biases."""
     n = int(edges[-1])
-    factor = cho_factor(H[n:, n:])
-    across = cho_solve(factor, H[n:, :n])
-    base = cho_solve(factor, q[n:])
-    reduced = H[:n, :n] - H[:n, n:] @ across
-    u = solve_groups((reduced + reduced.T) / 2, q[:n] - H[:n, n:] @ base, edges, c, start)
+    lower = cholesky(H[n:, n:], lower=True)
+    half = solve_triangular(lower, H[n:, :n], lower=True)
+    across = solve_triangular(lower, half, lower=True, trans=1)
+    base = cho_solve((lower, True), q[n:])
+    reduced = H[:n, :n] - half.T @ half
+    u = solve_groups(reduced, q[:n] - H[:n, n:] @ base, edges, c, start)
     return np.concatenate([u, base - across @ u])
