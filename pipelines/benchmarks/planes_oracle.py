@@ -26,7 +26,7 @@ from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.limits import one_blas_thread
 
-WIDTHS = (0.1, 0.3, 1.0, 3.0)
+WIDTHS = (0.3, 0.1, 1.0, 3.0)
 SCALES = ("minmax", "standard")
 LOSSES = ("laplacian", "hinge")
 C1 = (0.05, 0.25, 1.0)
@@ -45,19 +45,24 @@ def maps(d: int) -> dict[str, tuple[str, tuple, int]]:
     found: dict[str, tuple[str, tuple, int]] = {}
     for scale in SCALES:
         found[f"{scale} columns"] = scale, (Columns(),), 1
-        for width in WIDTHS:
-            found[f"{scale}, Gaussian {width:g}"] = scale, (Gaussian(width),), RANK
+    for width, scale in itertools.product(WIDTHS, SCALES):
+        found[f"{scale}, Gaussian {width:g}"] = scale, (Gaussian(width),), RANK
     if d <= FEW_COLUMNS:
         found["minmax, a Gaussian per column"] = "minmax", tuple(per_column(d)), COLUMN_RANK
     return found
 
 
-def oracle(name: str, X: np.ndarray, y: np.ndarray, state: Path) -> dict[str, Any]:
-    """The smallest errors of the whole grid, from label-free starts and from the true labels."""
+def oracle(name: str, X: np.ndarray, y: np.ndarray, goal: float, state: Path) -> dict[str, Any]:
+    """The smallest errors of the grid, from label-free starts and from the true labels.
+
+    The search ends with the first map that reaches the goal.
+    """
     _, y = np.unique(y, return_inverse=True)
     kept = json.loads(state.read_text()) if state.exists() else {}
     done = kept.setdefault(name, {})
     for title, (scale, kernels, rank) in maps(X.shape[1]).items():
+        if any(found["error"] <= goal for found in done.values()):
+            break
         if title not in done:
             settings = FeatureSettings(
                 kernels, scale, rank, "uniform", "float64", "persist", None, len(X), 0
