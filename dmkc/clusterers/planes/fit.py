@@ -22,6 +22,14 @@ LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
 TRIVIAL_GAP = 1e-4
 TOO_SMALL = "a cluster would have become too small"
+ADVICE = {
+    "max_iter was reached": "increase max_iter or tol.",
+    TOO_SMALL: (
+        "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
+        "cluster that lies around another: try kernels='gaussian', loss='hinge' or another start."
+    ),
+}
+"""What to do about a fit that ended for this reason."""
 
 Fit = Generator[PlaneRequest, list[PlaneSums], "PlaneFit"]
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.few_columns import WIDE_ROWS
-from dmkc.clusterers.planes.fit import TOO_SMALL, Course
+from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
     PlaneSettings,
     PlanesLearned,
@@ -29,14 +29,6 @@ from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.master.planes import group_sizes
-
-ADVICE = {
-    "max_iter was reached": "increase max_iter or tol.",
-    TOO_SMALL: (
-        "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
-        "cluster that lies around another: try kernels='gaussian', loss='hinge' or another start."
-    ),
-}
 
 
 class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
