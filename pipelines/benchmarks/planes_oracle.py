@@ -26,11 +26,11 @@ from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.limits import one_blas_thread
 
-WIDTHS = (0.3, 0.1, 1.0, 3.0)
+WIDTHS = (0.3, 0.1, 1.0)
 SCALES = ("minmax", "standard")
 LOSSES = ("laplacian", "hinge")
-C1 = (0.05, 0.25, 1.0)
-STRENGTHS = ((0.01, 0.01), (0.05, 0.01), (0.01, 0.001))
+C1 = (0.1, 0.5)
+STRENGTHS = ((0.05, 0.01), (0.01, 0.001))
 """c2 as a share of the largest pull, and ridge."""
 STARTS = ["k-means", "spectral", "mixture", "radius", "few-columns"]
 FEATURE_STARTS = ["kernel-k-means", "pca"]
