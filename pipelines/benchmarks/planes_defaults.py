@@ -155,6 +155,7 @@ def main() -> None:
         )
     texts = [f"Sets that the defaults were {t}:\n\n{table(header, rows)}" for t, rows in parts]
     command = "python pipelines/benchmarks/planes_defaults.py"
+    command += " --before FILE" if options.before else ""
     data = {"now": now, "before": before}
     write("planes-defaults", "Nonparallel planes as they come", command, [about, *texts], data)
 
