@@ -95,7 +95,7 @@ def main() -> None:
         f"**oracle** is the best by the true labels of a grid over {len(LOSSES)} losses, "
         f"{len(C1)} values of c1, {len(STRENGTHS)} pairs of c2 and ridge, {len(SCALES)} scalings "
         f"of columns and of Gaussians of {len(WIDTHS)} widths (up to {FEW_COLUMNS} columns also a "
-        "Gaussian per column), and of up to nine starts that look at no labels: no result that a "
+        "Gaussian per column), and of up to seven starts that look at no labels: no result that a "
         "user can count on. The search of a set ends with the map that reaches the printed error. "
         "**From the true labels** is the best of the same grid when the true labels are the start: "
         "where it is above the printed error, no start could help. "

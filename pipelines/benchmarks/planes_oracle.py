@@ -33,9 +33,10 @@ C1 = (0.1, 0.5)
 STRENGTHS = ((0.05, 0.01), (0.01, 0.001))
 """c2 as a share of the largest pull, and ridge."""
 STARTS = ["k-means", "spectral", "mixture", "radius", "few-columns"]
-FEATURE_STARTS = ["kernel-k-means", "pca"]
+FEATURE_STARTS = ["kernel-k-means"]
 """Starts of every kernel, which would be very many where each column has one."""
 RANK, COLUMN_RANK = 100, 8
+TOL, MOST_ROUNDS = 5e-3, 30
 FEW_COLUMNS = 40
 """Sets with more columns go without the bank of a Gaussian for each."""
 
@@ -98,7 +99,7 @@ def searched(ready: Prepared, y: np.ndarray) -> dict[str, Any]:
     strengths = STRENGTHS[:1] if bank else STRENGTHS
     found: dict[str, Any] = {"error": 100.0, "how": "", "from the truth": 100.0, "points": 0}
     for loss, c1, (share, ridge) in itertools.product(LOSSES, C1, strengths):
-        course = Course(1e-3, 50, 0.02, "auto")
+        course = Course(TOL, MOST_ROUNDS, 0.02, "auto")
         settings = PlaneSettings(2, c1, np.nan, ridge, loss == "hinge", True, course)
         problem = problem_of(space, settings)
         c2 = share * pull_of(ready, space, problem, starts[1:])
