@@ -46,7 +46,8 @@ def maps(d: int) -> dict[str, tuple[str, tuple, int]]:
     found: dict[str, tuple[str, tuple, int]] = {}
     for scale in SCALES:
         found[f"{scale} columns"] = scale, (Columns(),), 1
-    for width, scale in itertools.product(WIDTHS, SCALES):
+        found[f"{scale}, Gaussian {WIDTHS[0]:g}"] = scale, (Gaussian(WIDTHS[0]),), RANK
+    for width, scale in itertools.product(WIDTHS[1:], SCALES):
         found[f"{scale}, Gaussian {width:g}"] = scale, (Gaussian(width),), RANK
     if d <= FEW_COLUMNS:
         found["minmax, a Gaussian per column"] = "minmax", tuple(per_column(d)), COLUMN_RANK
