@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes.few_columns import FEW_COLUMNS, few_columns
+from dmkc.clusterers.planes.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.shapes import SHAPES, shaped
 from dmkc.kernels import Kernel, Linear
@@ -175,15 +175,25 @@ def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Itera
     elif item in SHAPES:
         yield Start(item, shaped(item, rows, view.weights, m, seed))
     elif item == "few-columns":
-        for count in FEW_COLUMNS:
-            labels = few_columns(
-                rows, view.weights, count, lambda few: _k_means(few, view.weights, m, seed)
-            )
-            yield Start(f"k-means, {min(count, rows.shape[1])} columns", labels)
+        yield from _few(rows, view.weights, m, seed)
     else:
         rng = np.random.default_rng([seed, 3])
         for i in range(n_init):
             yield Start(f"random {i + 1}", _balanced(rng, len(rows), m))
+
+
+def _few(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> Iterator[Start]:
+    """k-means of few columns: mixed ones, and correlated ones where rows are wider than many."""
+
+    def grouping(few: np.ndarray) -> np.ndarray:
+        return _k_means(few, weights, m, seed)
+
+    for count in FEW_COLUMNS:
+        labels = few_columns(rows, weights, count, grouping)
+        yield Start(f"k-means, {min(count, rows.shape[1])} columns", labels)
+    if rows.shape[1] > len(rows):
+        labels = few_columns(rows, weights, FEW_COLUMNS[0], grouping, correlated)
+        yield Start(f"k-means, {FEW_COLUMNS[0]} correlated columns", labels)
 
 
 def _features_by_kernel(

@@ -63,7 +63,11 @@ def _largest(block: np.ndarray) -> float:
 def _exact_on_face(
     H: np.ndarray, q: np.ndarray, edges: np.ndarray, c: float, u: np.ndarray
 ) -> None:
-    """Move u to the minimiser over its face; where the face ends, go on over the smaller one."""
+    """Move u to the minimiser over its face; where that lies beyond the face, go on over another.
+
+    Either only up to where the face ends, or all the way with every weight clipped that went too
+    far, whichever is lower: the latter may change many groups at the price of one factorisation.
+    """
     for _ in range(len(u)):
         face = _Face.of(u, edges)
         active = np.flatnonzero(face.member >= 0)
@@ -74,15 +78,27 @@ def _exact_on_face(
         E = sp.csr_array((face.sign[active], at), (len(active), face.n_sizes + face.n_free))
         wanted = E.T @ q[active]
         wanted[: face.n_sizes] -= c
-        reduced = E.T @ (E.T @ H[np.ix_(active, active)]).T
+        some = H if len(active) == len(u) else H[np.ix_(active, active)]
+        reduced = E.T @ (E.T @ some).T
         try:
             y = cho_solve(cho_factor(reduced, overwrite_a=True, check_finite=False), wanted)
         except LinAlgError:
             return
         target = np.zeros_like(u)
         target[active] = E @ y
+        clipped = face.clipped(target)
         if not face.move(u, target):
             return
+        if _value(some, q, edges, c, clipped, active) < _value(some, q, edges, c, u, active):
+            u[:] = clipped
+
+
+def _value(
+    H: np.ndarray, q: np.ndarray, edges: np.ndarray, c: float, u: np.ndarray, active: np.ndarray
+) -> float:
+    """The objective at u, which vanishes but for the active weights; H holds these alone."""
+    some = u[active]
+    return float(0.5 * some @ (H @ some) - q[active] @ some + c * group_sizes(u, edges).sum())
 
 
 @dataclass(frozen=True)
@@ -111,6 +127,12 @@ class _Face:
         member[tied] = number[group[tied]]
         member[free] = n_sizes + np.arange(n_free)
         return cls(group, tied, free, member, np.where(tied, np.sign(u), 1.0), n_sizes, n_free)
+
+    def clipped(self, target: np.ndarray) -> np.ndarray:
+        """The target with sizes of at least 0 and with free weights no larger than their group."""
+        size = np.zeros(self.group[-1] + 1)
+        size[self.group[self.tied]] = np.maximum((target * self.sign)[self.tied], 0.0)
+        return np.clip(target, -size[self.group], size[self.group])
 
     def move(self, u: np.ndarray, target: np.ndarray) -> bool:
         """Move u to the target, or to where the face ends on the way there (then True)."""

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dmkc
 from dmkc import NonparallelPlaneClustering
 from dmkc.kernels import Gaussian
+from dmkc.metrics import accuracy
 
 
 @parametrize_with_checks([NonparallelPlaneClustering()])
@@ -130,8 +131,29 @@ def test_a_cluster_does_not_become_too_small():
     """Planes swallow a cluster where nothing separates two; the guard stops that."""
     X = np.random.default_rng(0).normal(size=(300, 4))
     with pytest.warns(ConvergenceWarning, match="a cluster would have become too small"):
-        model = make(min_share=0.45, init="random").fit(X)
+        model = make(min_share=0.45, init="random", loss="laplacian", c1=0.25).fit(X)
     assert not model.converged_
+
+
+def test_a_cluster_around_another_keeps_a_round_with_both():
+    """Planes lose such clusters; what is kept is not the last round before that."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=500)
+    X = rng.normal(size=(500, 10)) * np.where(y == 0, 2.0, 0.5)[:, None]
+    with pytest.warns(ConvergenceWarning, match="lies around another: try kernels='gaussian'"):
+        model = make().fit(X)
+    assert np.bincount(model.labels_).min() > 0.1 * len(X)
+    assert accuracy(y, make(kernels="gaussian").fit(X).labels_) > 0.95
+
+
+def test_clusters_of_unequal_spread():
+    """Rows far out on their own side cost nothing by default; the Laplacian loss pulls at them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=400)
+    X = rng.normal(size=(400, 5)) * np.where(y == 0, 0.4, 2.0)[:, None] + 3.5 * y[:, None]
+    found = accuracy(y, make().fit(X).labels_)
+    assert found > 0.95
+    assert found > accuracy(y, make(loss="laplacian").fit(X).labels_)
 
 
 def test_nothing_is_selected_at_a_large_c2():
@@ -164,5 +186,6 @@ def test_explained_share_and_history():
     X, _ = make_blobs(200, 5, centers=2, random_state=1)
     model = make(verbose=0).fit(X)
     assert 0 < model.explained_ < 1
+    assert 0 < model.separation_ < 1
     assert model.history_[-1]["gap"] == pytest.approx(model.gap_)
     assert {record["on"] for record in model.history_} == {"sample"}

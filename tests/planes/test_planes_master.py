@@ -26,7 +26,7 @@ def value(H, q, edges, c, u):
 
 
 @pytest.mark.parametrize("c", [0.0, 0.05, 0.3, 1.0])
-@pytest.mark.parametrize("sizes", [[2] * 20, [1] * 20, [3, 1, 5, 2, 4, 4]])
+@pytest.mark.parametrize("sizes", [[2] * 20, [1] * 20, [3, 1, 5, 2, 4, 4], [10] * 8])
 def test_solution_is_cvxpys(sizes, c):
     rng = np.random.default_rng(len(sizes))
     H, q, edges = problem(rng, sizes)

@@ -1,8 +1,10 @@
 """Starts for wide rows of which few columns separate the clusters.
 
 k-means of all columns drowns in the others.  Columns that look like a mixture come first: their
-distribution is flat or two-humped, or leans to one side.  Then k-means of a few columns and the
-choice of the columns that its clusters differ in take turns.
+distribution is flat or two-humped, or leans to one side.  Where there are more columns than rows,
+another start begins with columns that are correlated: each of them may hide its clusters, but
+they move together (covariance thresholding; Deshpande and Montanari 2016).  Then k-means of a few
+columns and the choice of the columns that its clusters differ in take turns.
 """
 
 from __future__ import annotations
@@ -11,25 +13,70 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dmkc.clusterers.planes.separation import between_shares
+
 FEW_COLUMNS = (8, 32)
 """How many columns are looked at, one start for each."""
 WIDE_ROWS = 50
 """Rows with fewer columns have no use for such starts."""
 MOST_TURNS = 10
+MOST_PRODUCTS = 1e10
+"""Products that the search for correlated columns may take, some seconds at most."""
+SEEDS_AT_ONCE = 256
 
 Grouping = Callable[[np.ndarray], np.ndarray]
 """From rows to the cluster of each."""
 
 
+Beginning = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+"""From rows, their shares and a number to so many columns."""
+
+
+def mixed(rows: np.ndarray, shares: np.ndarray, count: int) -> np.ndarray:
+    """The columns that look most like a mixture."""
+    return _largest(_mixedness(rows, shares), count)
+
+
+def correlated(rows: np.ndarray, shares: np.ndarray, count: int) -> np.ndarray:
+    """A column and those that correlate with it: the group whose squared correlations are largest.
+
+    Where all pairs would be too many, groups are sought around the columns that look most like a
+    mixture.
+    """
+    n, d = rows.shape
+    count = min(count, d)
+    if count < 2:
+        return mixed(rows, shares, count)
+    centred = rows - shares @ rows
+    spread = shares @ centred**2
+    usable = np.where(spread > 0, spread, np.inf)
+    unit = (centred * np.sqrt(shares[:, None] / usable)).astype(np.float32)
+    seeds = mixed(rows, shares, max(count, int(MOST_PRODUCTS / (n * d))))
+    best, found = -1.0, seeds[:count]
+    for first in range(0, len(seeds), SEEDS_AT_ONCE):
+        some = seeds[first : first + SEEDS_AT_ONCE]
+        square = (unit[:, some].T @ unit) ** 2
+        square[np.arange(len(some)), some] = 2.0  # a column belongs to its own group
+        scores = np.partition(square, -count, axis=1)[:, -count:].sum(axis=1)
+        at = int(scores.argmax())
+        if scores[at] > best:
+            best, found = float(scores[at]), _largest(square[at], count)
+    return found
+
+
 def few_columns(
-    rows: np.ndarray, weights: np.ndarray, count: int, grouping: Grouping
+    rows: np.ndarray,
+    weights: np.ndarray,
+    count: int,
+    grouping: Grouping,
+    beginning: Beginning = mixed,
 ) -> np.ndarray:
     """The clusters of standardised rows by a few of their columns."""
     shares = weights / weights.sum()
-    chosen = _largest(_mixedness(rows, shares), count)
+    chosen = beginning(rows, shares, count)
     labels = grouping(rows[:, chosen])
     for _ in range(MOST_TURNS):
-        best = _largest(_separation(rows, shares, labels), count)
+        best = _largest(between_shares(rows, shares, labels)[0], count)
         if np.array_equal(best, chosen):
             break
         chosen = best
@@ -51,16 +98,3 @@ def _mixedness(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
     safe = np.where(spread > 0, spread, 1.0)
     found = (lean**2 / safe**3 + 1.0) / np.maximum(tails / safe**2, 1.0)
     return np.where(spread > 0, found, 0.0)
-
-
-def _separation(rows: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The part of every column's spread that lies between the clusters."""
-    whole = shares @ rows
-    spread = shares @ (rows - whole) ** 2
-    between = np.zeros(rows.shape[1])
-    for label in np.unique(labels):
-        inside = labels == label
-        share = shares[inside].sum()
-        if share > 0:
-            between += share * (shares[inside] @ rows[inside] / share - whole) ** 2
-    return np.where(spread > 0, between / np.where(spread > 0, spread, 1.0), 0.0)

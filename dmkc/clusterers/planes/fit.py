@@ -21,6 +21,15 @@ from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Reweigh
 LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
 TRIVIAL_GAP = 1e-4
+TOO_SMALL = "a cluster would have become too small"
+ADVICE = {
+    "max_iter was reached": "increase max_iter or tol.",
+    TOO_SMALL: (
+        "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
+        "cluster that lies around another: try kernels='gaussian', loss='hinge' or another start."
+    ),
+}
+"""What to do about a fit that ended for this reason."""
 
 Fit = Generator[PlaneRequest, list[PlaneSums], "PlaneFit"]
 
@@ -63,7 +72,7 @@ def plane_fit(
 ) -> Fit:
     """Cluster from a labeling; `start` are planes to begin the first convex fit from."""
     seen: dict[int, PlaneFit] = {}
-    best: PlaneFit | None = None
+    rounds: list[PlaneFit] = []
     model, moved, mark = start, 1.0, None
     sides = start if isinstance(label, Planes) else None
     for round_ in range(1, course.max_iter + 1):
@@ -78,8 +87,8 @@ def plane_fit(
         )
         before, mark = mark, int(sums.mark[0])
         if shares.min() < course.smallest:
-            reason = "a cluster would have become too small"
-            return replace(best or found, n_iter=round_, reason=reason)
+            kept = max(rounds or [found], key=lambda f: f.explained)
+            return replace(kept, n_iter=round_, reason=TOO_SMALL)
         tight = solved.gap <= course.tol
         if tight and (mark == before or moved <= (course.tol if problem.together else 0.0)):
             return replace(found, converged=True, reason="labels settled")
@@ -89,9 +98,9 @@ def plane_fit(
             return replace(kept, n_iter=round_, converged=True, reason="a labeling came back")
         if tight:
             seen[mark] = found
-        best, label, sides = found, model, model
-    assert best is not None
-    return best
+        rounds.append(found)
+        label = sides = model
+    return rounds[-1]
 
 
 def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
@@ -125,10 +134,10 @@ def first_pull(
     return float(problem.pressure(sums).max())
 
 
-def best_of(fits: Sequence[PlaneFit]) -> int:
-    """The start to keep: planes that save the largest share, among fits that did not collapse."""
-    fine = [f.reason != "a cluster would have become too small" for f in fits]
-    score = [f.explained - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
+def best_of(fits: Sequence[PlaneFit], separations: Sequence[float]) -> int:
+    """The start to keep: clusters that lie farthest apart, among fits that did not collapse."""
+    fine = [f.reason != TOO_SMALL for f in fits]
+    score = [s - (0.0 if ok else 10.0) for s, ok in zip(separations, fine, strict=True)]
     return int(np.argmax(score))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
+from dmkc.clusterers.planes.separation import separation
 from dmkc.clusterers.planes.solvers import WHOLE
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
@@ -83,6 +84,8 @@ class PlanesLearned:
     start: str
     problem: PlaneProblem
     course: Course
+    separation: float
+    """How far the clusters of the sample lie apart."""
 
 
 def problem_of(space: Space, settings: PlaneSettings) -> PlaneProblem:
@@ -105,8 +108,26 @@ def learn_planes(
     if np.isnan(settings.c2):
         share = share_of_pull(space.offsets[-1], prepared.rows.n_rows)
         problem = replace(problem, c2=share * pull_of(prepared, space, problem, starts))
+    fits = race(prepared, space, problem, settings.course, starts, progress)
+    apart = separations(prepared, space, fits)
+    best = best_of(fits, apart)
+    learned = PlanesLearned(fits[best], starts[best].name, problem, settings.course, apart[best])
+    if prepared.sample_is_all:
+        return learned
+    return carry_on_planes(learned, space, prepared.everywhere, progress)
+
+
+def race(
+    prepared: Prepared,
+    space: Space,
+    problem: PlaneProblem,
+    course: Course,
+    starts: Sequence[Start],
+    progress: Progress,
+) -> list[PlaneFit]:
+    """Fits of the sample from all starts, as one batch."""
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-    course = chosen(settings.course, problem, sample, progress)
+    course = chosen(course, problem, sample, progress)
     fits = run_together(
         [
             plane_fit(
@@ -121,11 +142,15 @@ def learn_planes(
         sample.cuts,
     )
     prepared.sample.n_scans += sample.n_scans
-    best = best_of(fits)
-    learned = PlanesLearned(fits[best], starts[best].name, problem, settings.course)
-    if prepared.sample_is_all:
-        return learned
-    return carry_on_planes(learned, space, prepared.everywhere, progress)
+    return fits
+
+
+def separations(prepared: Prepared, space: Space, fits: Sequence[PlaneFit]) -> list[float]:
+    """How far the clusters of every fit lie apart on the sample, in the planes' own features."""
+    sample, n = prepared.sample, int(space.offsets[-1])
+    rows = sample.columns[:, :n] if space.view is None else space.view(sample.columns)
+    shares = sample.weights / sample.weights.sum()
+    return [separation(rows, shares, fit.model.nearest(fit.model.scores(rows))) for fit in fits]
 
 
 def carry_on_planes(

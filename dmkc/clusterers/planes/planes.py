@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.few_columns import WIDE_ROWS
-from dmkc.clusterers.planes.fit import Course
+from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
     PlaneSettings,
     PlanesLearned,
@@ -30,11 +30,6 @@ from dmkc.data import Rows
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.master.planes import group_sizes
 
-ADVICE = {
-    "max_iter was reached": "increase max_iter or tol.",
-    "a cluster would have become too small": "try another start, another c1, or kernels.",
-}
-
 
 class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     """Clusters that lie near planes of their own, found together with the columns that matter.
@@ -49,7 +44,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    c1 : float, default=0.25
+    c1 : float, default=1.0
         Weight of the loss that keeps the planes of other clusters away, against the mean squared
         distance of rows from their own plane.
     c2 : float or None, default=None
@@ -57,9 +52,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         weights of all columns would vanish under every start.
     ridge : float, default=0.01
         Weight of the squared weights.
-    loss : {"laplacian", "hinge"}, default="laplacian"
-        What is paid where the difference of two planes is not 1: its distance from 1, or what it
-        falls short of 1.
+    loss : {"hinge", "laplacian"}, default="hinge"
+        What is paid where the difference of two planes is not 1: what it falls short of 1, or its
+        distance from 1 (the paper's, which loses clusters of unequal spread).
     planes : {"joint", "twin"}, default="joint"
         Fit all planes in one convex problem, which synchronises their columns, or each alone as
         twin support vector clustering does (then c2 selects columns plane by plane).
@@ -81,10 +76,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     init : str, labeling, or list of these, default="auto"
         Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
         "pca" (signs of the leading components, k-means on them for several clusters), "random",
-        "few-columns" (k-means on the few columns that look most like a mixture), or labels for all
-        rows.  "auto" is the first two for two clusters and the first for several, with
-        "few-columns" from 50 columns on.  All are tried on a sample; the one whose planes explain
-        most is kept.
+        "few-columns" (k-means on the few columns that look most like a mixture or are
+        correlated), "radius", "mixture", "spectral" (shells, a mixture of normal distributions, a
+        normalised cut), or labels for all rows.  "auto" is the first two and "radius" for two
+        clusters and the first for several, with "few-columns" from 50 columns on.  All are tried
+        on a sample; the one whose clusters lie farthest apart is kept.
     n_init : int, default=4
         How many "random" starts, and how many components per kernel for "pca".
     sample_rows : int, default=8192
@@ -130,6 +126,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     cosines_ : ndarray, cosines of the angles between the planes' normals; -1 or 1 off the diagonal
         is a pair of parallel planes.
     explained_ : float, share of the objective without any plane that the planes save.
+    separation_ : float, share of the spread of the columns (or features) that lies between the
+        clusters, on the sample.
     objective_ : float, the value of the last convex problem.
     gap_ : float, relative distance of that value from its certified lower bound.
     c2_ : the c2 that was used.
@@ -163,10 +161,10 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        c1: float = 0.25,
+        c1: float = 1.0,
         c2: float | None = None,
         ridge: float = 0.01,
-        loss: str = "laplacian",
+        loss: str = "hinge",
         planes: str = "joint",
         kernels: Any = None,
         scale: str | None = "minmax",
@@ -275,7 +273,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
             if all(isinstance(kernel, ColumnGaussian) for kernel in job.features.kernels):
                 return ["k-means", *wide]  # a start for every column would be many and poor
-            return [*check_init("auto", self.n_clusters), *wide]
+            shells = ["radius"] if self.n_clusters == 2 else []
+            return [*check_init("auto", self.n_clusters), *shells, *wide]
         return self.init if job.subset is None else job.subset.restricted(self.init)
 
     def _go_on(
@@ -307,6 +306,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             self.model_ = space.kernel_model(fit).reordered(fit.shares, rows)
             self.objective_, self.explained_, self.gap_ = fit.objective, fit.explained, fit.gap
             self.c2_, self.start_ = learned.problem.c2, learned.start
+            self.separation_ = learned.separation
             self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         self.planes_ = self.model_.weights
         self._describe(space.offsets, rows)
@@ -327,7 +327,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     def _one_cluster(self, space: Space) -> None:
         self.model_ = KernelModel.of_one_cluster(space.features, np.inf)
         self.objective_, self.explained_, self.gap_, self.c2_ = 0.0, 0.0, 0.0, 0.0
-        self.start_, self.n_iter_, self.converged_ = "none", 1, True
+        self.start_, self.n_iter_, self.converged_, self.separation_ = "none", 1, True, 0.0
 
     def _summary(self) -> str:
         return (
