@@ -37,6 +37,7 @@ from dmkc.metrics import all_metrics
 from dmkc.modelfile import ESTIMATORS
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
+from dmkc.selection.asking import read_answers
 
 FITTED = {
     "C": "C_",
@@ -75,6 +76,7 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
         help="how often what was computed is forced to the disk [5]",
     )
     parser.add_argument("--truth", metavar="FILE", help="true classes to compare with")
+    add_answers(parser)
     parser.add_argument("--no-report", action="store_true", help="write no report.html")
     add_force(parser)
     add_voice(parser)
@@ -94,6 +96,27 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_input(parser)
     add_parameters(parser)
+
+
+def add_answers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="pairs of rows that do or do not belong together, which --auto heeds: lines such as "
+        "3,17,yes (dmkc select --ask writes them)",
+    )
+
+
+def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Any]:
+    """The answers in the file that was named; none when it may be new and is."""
+    if args.answers is None:
+        return []
+    path = Path(args.answers).expanduser()
+    if not path.exists():
+        if may_be_new:
+            return []
+        raise UserError(f"There is no file {args.answers}; dmkc select --ask makes one.")
+    return read_answers(path)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -168,6 +191,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     method = plain.pop("method")
     cls = ESTIMATORS[method]
     values = estimator_values(cls, plain)
+    known = answers_of(args)
+    if known and not any(plain.get(name) == "auto" for name in getattr(cls, "selectable", ())):
+        raise UserError("--answers settle a choice: leave something open with --auto.")
     table = open_table(args)
     truth = None if args.truth is None else _truth(args.truth, table)
     for note in table.notes:
@@ -187,7 +213,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 runs.tidy(folder)
                 model = cls(**values, verbose=voice(args), client=client)
                 title = f"dmkc {__version__} fit of {Path(args.input).name}"
-                _fit(args, model, table, truth, folder, params_text(method, plain, title), log)
+                more = {"answers": known} if known else {}
+                params = params_text(method, plain, title)
+                _fit(args, model, table, truth, folder, params, log, more)
             remove(folder / runs.JOURNAL)
             runs.write_status(folder, runs.DONE)
         except BaseException as problem:
@@ -228,9 +256,10 @@ def _fit(
     folder: Path,
     params: str,
     log: logging.Logger,
+    more: dict[str, Any],
 ) -> None:
     began = time.perf_counter()
-    model.fit(table.X)
+    model.fit(table.X, **more)
     seconds = time.perf_counter() - began
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.
