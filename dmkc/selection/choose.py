@@ -25,9 +25,9 @@ DIFFERENT = 0.5
 MOST_ALTERNATIVES = 3
 SURE = 0.8
 """From this confidence on the first candidate stands alone."""
-PRICE_OF_CONTRADICTION = 0.25
+PRICE_OF_CONTRADICTION = 0.2
 """What a contradicted answer takes off a candidate's score, which lies between 0 and 2."""
-SHARPNESS = 8.0
+SHARPNESS = 4.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
 NEGLIGIBLE = 1e-9
 """Below this weight of those who disagree a question has only one likely answer."""
@@ -64,7 +64,7 @@ class Selection:
     score: np.ndarray
     """Without answers."""
     confidence: float
-    """Mean agreement between the candidates that the single criteria would choose."""
+    """Agreement of the best candidate with what single criteria would pick, and with k-means."""
     gathered: Gathered
     """What was judged."""
     answers: tuple[Answer, ...] = ()
@@ -75,7 +75,10 @@ class Selection:
         pool, n_clusters = gathered.pool, gathered.template.n_clusters
         criteria = judge(pool, standardised(gathered.values), n_clusters, gathered.seed)
         agreement = agreements(np.array([c.labels for c in pool.candidates]))
-        confidence, score = confidence_of(criteria, agreement), total(criteria)
+        score = total(criteria)
+        best = int(np.argmax(score))
+        plain = agreements(np.array([pool.candidates[best].labels, *pool.k_means]))[0, 1:]
+        confidence = confidence_of(best, criteria, agreement, plain)
         order = np.argsort(-score, kind="stable")
         ordered = {name: values[order] for name, values in criteria.items()}
         candidates = [pool.candidates[i] for i in order]

@@ -88,23 +88,29 @@ class Pool:
     """Different candidates, and what simple methods that know no margin say of the same rows."""
 
     candidates: list[Candidate]
-    witnesses: list[np.ndarray]
+    witnesses: list[Start]
     n_fits: int
+
+    @property
+    def k_means(self) -> list[np.ndarray]:
+        """What k-means says, for every scaling."""
+        return [w.labels for w in self.witnesses if w.name == "k-means"]
 
 
 def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int) -> Pool:
     """Fit all candidates to a sample of rows in memory."""
     found: list[Candidate] = []
-    witnesses: list[np.ndarray] = []
+    witnesses: list[Start] = []
     shapes: dict[str | None, list[Start]] = {}
     for scale, bank, balances in made_of.batches():
         ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed)
-        if scale not in shapes:
+        fresh = scale not in shapes
+        if fresh:
             shapes[scale] = _shapes(ready, n_clusters, seed)
-            own = starts_on_sample(ready, "k-means", 1, n_clusters, seed)
-            known = [*own, *(s for s in shapes[scale] if s.name != "radius")]
-            witnesses += [s.labels for s in known]
         starts = _all_starts(ready, shapes[scale], n_clusters, seed)
+        if fresh:
+            plain = k_means_start(ready, starts, n_clusters, seed)
+            witnesses += [plain, *(s for s in shapes[scale] if s.name != "radius")]
         for balance in balances if n_clusters == 2 else (None,):
             found += _fits(ready, starts, bank, scale, balance, n_clusters, made_of, seed)
     return Pool(_distinct(found, n_clusters), witnesses, len(found))

@@ -37,8 +37,8 @@ def select(
 ) -> Selection:
     """Choose parameters and start of multiple kernel clustering without labels.
 
-    Some 50 to 250 candidates (starts x kernel widths x scalings x balance) are fitted to a sample
-    of the rows and judged by five criteria that use no labels.
+    Some 50 candidates (starts x kernel banks x scalings) are fitted to a sample of the rows and
+    judged by six criteria that use no labels.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def select(
     Returns
     -------
     Selection
-        With `best`, `confidence`, `alternatives`, `questions()`, `answered(...)`, `table()` and
+        With `best`, `confidence`, `alternatives`, `asking()`, `answered(...)`, `table()` and
         `estimator()`, which gives the estimator to fit to all rows.
 
     Examples

@@ -106,8 +106,8 @@ class MultipleKernelClustering(MarginClusterer):
     selection_ : list of dict, one per number of clusters that was tried, with its criteria (larger
         is better), the mean "score" of them rescaled to 0..1, and whether it was "chosen"; with
         other parameters "auto", one per candidate, best first; None when nothing was open.
-    confidence_ : float, agreement of the criteria about the candidates, or None; below 0.8 look
-        at the alternatives of `dmkc.select`.
+    confidence_ : float, agreement of the criteria and of k-means with the chosen candidate, or
+        None; below 0.8 look at the alternatives of `dmkc.select`.
     n_iter_ : int, relabelings of all rows (of the subset, with train_rows).
     converged_ : bool, whether labels settled before max_iter.
     n_scans_ : int, passes over all rows, not counting the one that makes the columns.
