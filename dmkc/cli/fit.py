@@ -15,6 +15,7 @@ import numpy as np
 
 from dmkc import __version__
 from dmkc.cli import outputs, runs
+from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
     add_cluster,
     add_command,
@@ -37,7 +38,6 @@ from dmkc.metrics import all_metrics
 from dmkc.modelfile import ESTIMATORS
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
-from dmkc.selection.asking import read_answers
 
 FITTED = {
     "C": "C_",
@@ -96,27 +96,6 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_input(parser)
     add_parameters(parser)
-
-
-def add_answers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--answers",
-        metavar="FILE",
-        help="pairs of rows that do or do not belong together, which --auto heeds: lines such as "
-        "3,17,yes (dmkc select --ask writes them)",
-    )
-
-
-def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Any]:
-    """The answers in the file that was named; none when it may be new and is."""
-    if args.answers is None:
-        return []
-    path = Path(args.answers).expanduser()
-    if not path.exists():
-        if may_be_new:
-            return []
-        raise UserError(f"There is no file {args.answers}; dmkc select --ask makes one.")
-    return read_answers(path)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
     add_command,
     add_voice,
@@ -19,7 +20,7 @@ from dmkc.cli.common import (
     shown,
 )
 from dmkc.cli.errors import UserError
-from dmkc.cli.fit import add_answers, add_method, answers_of, chosen
+from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import as_argument, estimator_values, whole_number
 from dmkc.cli.tables import open_table
 from dmkc.modelfile import ESTIMATORS

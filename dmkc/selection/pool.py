@@ -89,7 +89,6 @@ class Pool:
 
     candidates: list[Candidate]
     witnesses: list[Start]
-    n_fits: int
 
     @property
     def k_means(self) -> list[np.ndarray]:
@@ -113,7 +112,7 @@ def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int
             witnesses += [plain, *(s for s in shapes[scale] if s.name != "radius")]
         for balance in balances if n_clusters == 2 else (None,):
             found += _fits(ready, starts, bank, scale, balance, n_clusters, made_of, seed)
-    return Pool(_distinct(found, n_clusters), witnesses, len(found))
+    return Pool(_distinct(found, n_clusters), witnesses)
 
 
 def _ready(
