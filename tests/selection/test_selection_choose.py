@@ -161,6 +161,17 @@ def test_a_chosen_model_is_saved_with_its_scores(tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.labels_)
 
 
+def test_a_choice_is_part_of_the_record_of_a_run(tmp_path):
+    X, _, _ = square()
+    labels, records = [], []
+    for _ in range(2):
+        with dmkc.checkpoint(tmp_path / "run") as journal:
+            labels.append(small(C="auto").fit(X).labels_)
+            records.append(len(journal))
+    np.testing.assert_array_equal(*labels)
+    assert records[0] == records[1] > 4
+
+
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
