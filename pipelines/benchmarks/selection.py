@@ -222,6 +222,8 @@ def text_of(data: dict[str, Any]) -> list[str]:
         )
         for name, d in data.items()
     ]
+    unseen = "**unseen**: sets that no variant was tried on; the rule was fixed before. "
+    unseen = unseen if any(n in UNSEEN for n in data) else ""
     sure = [n for n in data if data[n]["confidence"] >= 0.8]
     worst = ", ".join(f"{n} {data[n]['refined'] - data[n]['k-means']:+.1f}" for n in sure)
     columns = ("data", "rows x columns, clusters", "candidates", "k-means", "oracle", "chosen")
@@ -235,8 +237,7 @@ def text_of(data: dict[str, Any]) -> list[str]:
         "standardised columns, which no user can choose either. **oracle**: the best candidate by "
         "the true labels. **chosen**: `dmkc.select(X).best`. **design**: every other set by name; "
         "the rule was made on these. **other**: the rest; their means were in view when variants "
-        "of the rule were compared, so that they are no clean test. **unseen**: sets that no "
-        "variant was tried on; the rule was fixed before. Sets of more than "
+        f"of the rule were compared, so that they are no clean test. {unseen}Sets of more than "
         f"{ROWS:,} rows are sampled to that. **seconds**: of `dmkc.select`, on cores that were "
         "shared with other programs; read them as an order of magnitude.",
     ]
