@@ -15,10 +15,34 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from dmkc import __version__
-from dmkc.cli import cluster, completion, datasets, demo, evaluate, fit, info, plan, predict, submit
+from dmkc.cli import (
+    cluster,
+    completion,
+    datasets,
+    demo,
+    evaluate,
+    fit,
+    info,
+    plan,
+    predict,
+    select,
+    submit,
+)
 from dmkc.cli.errors import Failure, UserError, is_users, sentence
 
-COMMANDS = (fit, plan, submit, predict, evaluate, info, datasets, cluster, demo, completion)
+COMMANDS = (
+    fit,
+    select,
+    plan,
+    submit,
+    predict,
+    evaluate,
+    info,
+    datasets,
+    cluster,
+    demo,
+    completion,
+)
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
 EXAMPLE = """\
 example:

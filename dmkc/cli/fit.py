@@ -15,6 +15,7 @@ import numpy as np
 
 from dmkc import __version__
 from dmkc.cli import outputs, runs
+from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
     add_cluster,
     add_command,
@@ -75,6 +76,7 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
         help="how often what was computed is forced to the disk [5]",
     )
     parser.add_argument("--truth", metavar="FILE", help="true classes to compare with")
+    add_answers(parser)
     parser.add_argument("--no-report", action="store_true", help="write no report.html")
     add_force(parser)
     add_voice(parser)
@@ -168,6 +170,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     method = plain.pop("method")
     cls = ESTIMATORS[method]
     values = estimator_values(cls, plain)
+    known = answers_of(args)
+    if known and not any(plain.get(name) == "auto" for name in getattr(cls, "selectable", ())):
+        raise UserError("--answers settle a choice: leave something open with --auto.")
     table = open_table(args)
     truth = None if args.truth is None else _truth(args.truth, table)
     for note in table.notes:
@@ -187,7 +192,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 runs.tidy(folder)
                 model = cls(**values, verbose=voice(args), client=client)
                 title = f"dmkc {__version__} fit of {Path(args.input).name}"
-                _fit(args, model, table, truth, folder, params_text(method, plain, title), log)
+                more = {"answers": known} if known else {}
+                params = params_text(method, plain, title)
+                _fit(args, model, table, truth, folder, params, log, more)
             remove(folder / runs.JOURNAL)
             runs.write_status(folder, runs.DONE)
         except BaseException as problem:
@@ -228,9 +235,10 @@ def _fit(
     folder: Path,
     params: str,
     log: logging.Logger,
+    more: dict[str, Any],
 ) -> None:
     began = time.perf_counter()
-    model.fit(table.X)
+    model.fit(table.X, **more)
     seconds = time.perf_counter() - began
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.

@@ -3,7 +3,9 @@
 "margin" asks where a fitted model is least sure: its rows of smallest margin, each beside a row
 that stands for the cluster the model puts it in.  "farthest" needs no good model yet: rows far from
 all rows known so far, each beside the nearest of those (Basu, Banerjee and Mooney 2004, the
-exploring phase).  Only a uniform sample of the rows is looked at, so that X may be of any size.
+exploring phase).  "auto" begins with the second and goes on with the first: answers at the margin
+of a model that knows little are nearly all of one kind, and can ruin clusters that were good
+without any.  Only a uniform sample of the rows is looked at, so that X may be of any size.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import TakeScan, sample_positions
 
-STRATEGIES = ("margin", "farthest")
+STRATEGIES = ("auto", "margin", "farthest")
+EXPLORED = 20
+"""Rows that constraints name before "auto" goes from the farthest to the margin."""
 
 
 def next_pairs(
@@ -27,7 +31,7 @@ def next_pairs(
     X: Any,
     n_pairs: int = 10,
     *,
-    strategy: str = "margin",
+    strategy: str = "auto",
     sample_rows: int = 4096,
     random_state: int = 0,
 ) -> np.ndarray:
@@ -38,8 +42,9 @@ def next_pairs(
     model : a fitted clusterer.
     X : the rows it was fitted on, in any form.
     n_pairs : how many pairs, at most.
-    strategy : {"margin", "farthest"}
-        Rows that the model is least sure of, or rows far from those that constraints name.
+    strategy : {"auto", "margin", "farthest"}
+        Rows that the model is least sure of, or rows far from those that constraints name; "auto"
+        takes the second until 20 rows are named, since few answers at the margin do harm.
     sample_rows : how many rows are looked at.
     random_state : seed of that sample.
 
@@ -68,6 +73,8 @@ def next_pairs(
     positions = np.union1d(sample_positions(rows.n_rows, most, random_state), known)
     values = _taken(rows, positions)
     named = np.isin(positions, known)
+    if strategy == "auto":
+        strategy = "farthest" if len(known) < EXPLORED else "margin"
     if strategy == "margin":
         found = _least_sure(model, values, named, count)
     else:

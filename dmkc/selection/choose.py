@@ -6,7 +6,7 @@ returned, and answers to a few questions ("do these two rows belong together?") 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dmkc.selection.asking import Asking
+from dmkc.selection.evidence import standardised
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
 from dmkc.selection.scores import agreements
@@ -23,15 +25,33 @@ DIFFERENT = 0.5
 MOST_ALTERNATIVES = 3
 SURE = 0.8
 """From this confidence on the first candidate stands alone."""
-PRICE_OF_CONTRADICTION = 0.25
+PRICE_OF_CONTRADICTION = 0.2
 """What a contradicted answer takes off a candidate's score, which lies between 0 and 2."""
-SHARPNESS = 8.0
+SHARPNESS = 4.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
+NEGLIGIBLE = 1e-9
+"""Below this weight of those who disagree a question has only one likely answer."""
 LOOKED_AT = 2000
 """Pairs of rows among which a question is looked for."""
 
 Answer = tuple[int, int, bool]
 """Two row numbers, and whether they belong together."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A sample of the rows and candidates that were fitted to it, before they are judged."""
+
+    pool: Pool
+    values: np.ndarray
+    """The sampled rows."""
+    columns: list[str] | None
+    """Names of their columns, where they have some."""
+    positions: np.ndarray
+    """Their row numbers."""
+    template: Any
+    """An estimator with the parameters that were not open."""
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -44,26 +64,35 @@ class Selection:
     score: np.ndarray
     """Without answers."""
     confidence: float
-    """Mean agreement between the candidates that the single criteria would choose."""
-    positions: np.ndarray
-    """Numbers of the rows that the candidates were compared on."""
-    template: Any
-    """An estimator with the parameters that were not open."""
-    seed: int
+    """Agreement of the best candidate with what single criteria would pick, and with k-means."""
+    gathered: Gathered
+    """What was judged."""
     answers: tuple[Answer, ...] = ()
 
     @classmethod
-    def of(
-        cls, pool: Pool, rows: np.ndarray, positions: np.ndarray, template: Any, seed: int
-    ) -> Selection:
-        """Judge the candidates of a pool on standardised rows."""
-        criteria = judge(pool, rows, template.n_clusters, seed)
+    def of(cls, gathered: Gathered) -> Selection:
+        """Judge the candidates of a pool on the rows that it was made of."""
+        pool, n_clusters = gathered.pool, gathered.template.n_clusters
+        criteria = judge(pool, standardised(gathered.values), n_clusters, gathered.seed)
         agreement = agreements(np.array([c.labels for c in pool.candidates]))
-        confidence, score = confidence_of(criteria, agreement), total(criteria)
+        score = total(criteria)
+        best = int(np.argmax(score))
+        plain = agreements(np.array([pool.candidates[best].labels, *pool.k_means]))[0, 1:]
+        confidence = confidence_of(best, criteria, agreement, plain)
         order = np.argsort(-score, kind="stable")
         ordered = {name: values[order] for name, values in criteria.items()}
         candidates = [pool.candidates[i] for i in order]
-        return cls(candidates, ordered, score[order], confidence, positions, template, seed)
+        return cls(candidates, ordered, score[order], confidence, gathered)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Numbers of the rows that the candidates were compared on."""
+        return self.gathered.positions
+
+    @property
+    def template(self) -> Any:
+        """An estimator with the parameters that were not open."""
+        return self.gathered.template
 
     @cached_property
     def standing(self) -> np.ndarray:
@@ -95,23 +124,33 @@ class Selection:
                 chosen.append(int(i))
         return [self.candidates[i] for i in chosen]
 
-    def questions(self, count: int = 1) -> list[tuple[int, int]]:
+    def asking(self, show: Callable[[int], str] | None = None) -> Asking:
+        """Questions one after the other, to be answered in a notebook or by a program.
+
+        `show` makes HTML of a row number, such as an image; without it the values are shown.
+        """
+        return Asking(self, show)
+
+    def questions(
+        self, count: int = 1, without: Collection[frozenset[int]] = ()
+    ) -> list[tuple[int, int]]:
         """Pairs of rows whose answer would tell most about which candidate is right.
 
         Likely candidates disagree most evenly about them.  Ask one, give the answer to `answered`,
-        and ask the next: a question that was asked is not asked again.
+        and ask the next: a question that was asked is not asked again, nor are those in `without`.
+        There is none where all candidates agree.
         """
-        rng = np.random.default_rng([self.seed, 8, len(self.answers)])
+        rng = np.random.default_rng([self.gathered.seed, 8, len(self.answers)])
         first, second = rng.integers(len(self.positions), size=(2, LOOKED_AT))
-        asked = {frozenset(answer[:2]) for answer in self.answers}
+        asked = {frozenset(answer[:2]) for answer in self.answers} | set(without)
         labels = np.array([c.labels for c in self.candidates])
         weight = np.exp(SHARPNESS * (self.standing - self.standing.max()))
         together = (weight / weight.sum()) @ (labels[:, first] == labels[:, second])
         found: list[tuple[int, int]] = []
         for k in np.argsort(np.abs(together - 0.5), kind="stable"):
             pair = (int(self.positions[first[k]]), int(self.positions[second[k]]))
-            new = pair[0] != pair[1] and frozenset(pair) not in asked
-            if new and len(found) < count:
+            open_ = min(together[k], 1.0 - together[k]) > NEGLIGIBLE
+            if open_ and frozenset(pair) not in asked and len(found) < count:
                 asked.add(frozenset(pair))
                 found.append(pair)
         return found

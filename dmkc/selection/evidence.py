@@ -61,6 +61,12 @@ def leading_components(rows: np.ndarray, most: int, seed: int) -> tuple[np.ndarr
     return sizes / np.sqrt(len(rows)), axes
 
 
+def standardised(rows: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and standard deviation 1; constant ones are 0."""
+    spread = rows.std(axis=0)
+    return (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
 def rank_normalised(rows: np.ndarray) -> np.ndarray:
     """Every column as its ranks, centred, with the variance of a standardised column."""
     ranks = rankdata(rows, axis=0) / (len(rows) + 1.0) - 0.5

@@ -1,13 +1,14 @@
 """What speaks for each candidate: independent criteria, and their combination.
 
-Four criteria are combined by percentile ranks, for they have no unit in common:
+Five criteria are combined by percentile ranks, for they have no unit in common:
 
 - corroboration: agreement with simple methods (k-means, mixture, spectral) that know no margin;
 - persistence: agreement with the candidate's own start, which the margin has then confirmed;
 - views: whether either half of the columns, at random, tells the same story;
-- margin: the objective divided by C, negative.
+- margin: the objective divided by C, negative;
+- likelihood: of the rows if every cluster were normal, in 2, 5 and 10 leading components.
 
-The fifth, connection, has a natural unit: how far the worst cluster's conductance on the neighbour
+The sixth, connection, has a natural unit: how far the worst cluster's conductance on the neighbour
 graph lies below that of a Gaussian cloud with the rows' covariance.  It is 0 where the rows have no
 valleys, so that it speaks only where it knows something.
 """
@@ -19,28 +20,39 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.selection.combine import mean_ranks
-from dmkc.selection.evidence import NEIGHBOURS, Evidence, gaussian_cloud, rank_normalised
+from dmkc.selection.evidence import (
+    NEIGHBOURS,
+    Evidence,
+    gaussian_cloud,
+    leading_components,
+    rank_normalised,
+)
 from dmkc.selection.pool import Pool
 from dmkc.selection.scores import agreements, tightness, worst_tightness
 
 VIEW_SPLITS = 4
-RANKED = ("corroboration", "persistence", "views", "margin")
+COMPONENTS = (2, 5, 10)
+LEAST_VARIANCE = 1e-3
+"""Part of the mean variance that is added to every one, so that no cluster is flat."""
+RANKED = ("corroboration", "persistence", "views", "margin", "likelihood")
 
 
 def judge(pool: Pool, rows: np.ndarray, n_clusters: int, seed: int) -> dict[str, np.ndarray]:
     """The criteria of all candidates, on standardised rows; larger is better."""
     labelings = np.array([c.labels for c in pool.candidates])
     n = len(labelings)
-    witnesses = agreements(np.concatenate([labelings, np.array(pool.witnesses)]))[:n, n:]
+    witnesses = np.array([w.labels for w in pool.witnesses])
+    agreed = agreements(np.concatenate([labelings, witnesses]))[:n, n:]
     evidence = Evidence.of(rows)
     conductance = np.array([1.0 - worst_tightness(evidence.graph, z) for z in labelings])
     return {
-        "corroboration": witnesses.mean(axis=1),
+        "corroboration": agreed.mean(axis=1),
         "persistence": np.array(
             [agreements(np.stack([c.labels, c.start_labels]))[0, 1] for c in pool.candidates]
         ),
         "views": two_views(rows, labelings, seed),
         "margin": np.array([-c.loss for c in pool.candidates]),
+        "likelihood": likelihood(rows, labelings, seed),
         "connection": np.clip(1.0 - conductance / without_valleys(rows, n_clusters, seed), 0, 1),
     }
 
@@ -50,12 +62,18 @@ def total(criteria: dict[str, np.ndarray]) -> np.ndarray:
     return mean_ranks({name: criteria[name] for name in RANKED}) + criteria["connection"]
 
 
-def confidence_of(criteria: dict[str, np.ndarray], agreement: np.ndarray) -> float:
-    """Mean agreement between the candidates that the single criteria would pick."""
+def confidence_of(
+    best: int, criteria: dict[str, np.ndarray], agreement: np.ndarray, with_k_means: np.ndarray
+) -> float:
+    """How far a candidate is what the single criteria would pick, and what k-means finds.
+
+    The lower of its mean agreement with their picks and of that with k-means: where even k-means
+    sees the same clusters, whatever the columns are divided by, there is little to choose.
+    """
     names = [n for n in criteria if n != "connection" or np.any(criteria[n] > 0)]
     picks = [int(np.argmax(criteria[name])) for name in names]
-    chosen = agreement[np.ix_(picks, picks)]
-    return float(np.mean(chosen[np.triu_indices(len(picks), 1)]))
+    plain = np.mean(with_k_means) if len(with_k_means) else 1.0
+    return float(min(np.mean(agreement[best, picks]), plain))
 
 
 def without_valleys(rows: np.ndarray, n_clusters: int, seed: int) -> float:
@@ -63,6 +81,30 @@ def without_valleys(rows: np.ndarray, n_clusters: int, seed: int) -> float:
     cloud = Evidence.of(gaussian_cloud(rows, seed % 2**32))
     pieces = KMeans(n_clusters, n_init=3, random_state=seed % 2**32).fit(cloud.rows)
     return max(1.0 - tightness(cloud.graph, pieces.labels_), 1e-3)
+
+
+def likelihood(rows: np.ndarray, labelings: np.ndarray, seed: int) -> np.ndarray:
+    """Mean rank, over numbers of leading components, of the likelihood under normal clusters."""
+    _, axes = leading_components(rows, max(COMPONENTS), seed % 2**32)
+    along = (rows - rows.mean(axis=0)) @ axes.T
+    numbers = sorted({min(q, along.shape[1]) for q in COMPONENTS})
+    found = {str(q): np.array([_normal(along[:, :q], z) for z in labelings]) for q in numbers}
+    return mean_ranks(found)
+
+
+def _normal(rows: np.ndarray, labels: np.ndarray) -> float:
+    """Log-likelihood a row, up to a constant; small clusters borrow the variances of all rows."""
+    n, q = rows.shape
+    spread = rows.var(axis=0)
+    least = LEAST_VARIANCE * max(float(spread.mean()), 1e-12) * np.eye(q)
+    total = 0.0
+    for inside in (labels == r for r in np.unique(labels)):
+        size = int(inside.sum())
+        own = np.atleast_2d(np.cov(rows[inside].T, bias=True)) if size > 1 else np.zeros((q, q))
+        borrowed = q / (q + size)
+        mixed = (1 - borrowed) * own + borrowed * np.diag(spread) + least
+        total += size * (np.log(size / n) - 0.5 * np.linalg.slogdet(mixed)[1])
+    return total / n
 
 
 def two_views(rows: np.ndarray, labelings: np.ndarray, seed: int) -> np.ndarray:

@@ -23,14 +23,9 @@ from dmkc.kernels import Gaussian, Kernel, Linear, Polynomial
 from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 
-WIDTHS = (0.05, 0.15, 0.5, 2.0)
-WIDE_BANK: tuple[Kernel, ...] = (Linear(), *(Gaussian(width) for width in WIDTHS))
-BANKS: tuple[tuple[Kernel, ...], ...] = (
-    *((Linear(), Polynomial(2), Gaussian(width)) for width in WIDTHS),
-    WIDE_BANK,
-)
-FEW_BANKS = (BANKS[2], WIDE_BANK)
-"""Banks for columns that are not divided by their spread."""
+Bank = tuple[Kernel, ...]
+WIDE_BANK: Bank = (Linear(), *(Gaussian(width) for width in (0.05, 0.15, 0.5, 2.0)))
+NARROW_BANK: Bank = (Linear(), Polynomial(2), Gaussian(0.5))
 BALANCES = (0.0, 0.3)
 INIT = ("k-means", "kernel-k-means", "pca", "random")
 PER_KIND = 2
@@ -44,8 +39,8 @@ class Ingredients:
     """What candidates are made of; a parameter that is given has one value."""
 
     scales: tuple[str | None, ...]
-    banks: tuple[tuple[Kernel, ...], ...] | None
-    """None: the library's choice for each scaling."""
+    bank: Bank | None
+    """None: the library's banks."""
     C: float | None
     """None: calibrated."""
     balances: tuple[float | None, ...]
@@ -53,10 +48,12 @@ class Ingredients:
     rank: int
     solver: str
 
-    def banks_of(self, scale: str | None) -> tuple[tuple[Kernel, ...], ...]:
-        if self.banks is not None:
-            return self.banks
-        return BANKS if scale is not None else FEW_BANKS
+    def batches(self) -> list[tuple[str | None, Bank, tuple[float | None, ...]]]:
+        """Scaling, bank and balances of every batch; what is tried beside the first is less."""
+        if self.bank is not None:
+            return [(scale, self.bank, self.balances) for scale in self.scales]
+        wide = [(scale, WIDE_BANK, self.balances[-1:]) for scale in self.scales]
+        return [*wide, (self.scales[0], NARROW_BANK, self.balances[:1])]
 
 
 @dataclass(frozen=True)
@@ -91,26 +88,31 @@ class Pool:
     """Different candidates, and what simple methods that know no margin say of the same rows."""
 
     candidates: list[Candidate]
-    witnesses: list[np.ndarray]
-    n_fits: int
+    witnesses: list[Start]
+
+    @property
+    def k_means(self) -> list[np.ndarray]:
+        """What k-means says, for every scaling."""
+        return [w.labels for w in self.witnesses if w.name == "k-means"]
 
 
 def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int) -> Pool:
     """Fit all candidates to a sample of rows in memory."""
     found: list[Candidate] = []
-    witnesses: list[np.ndarray] = []
-    for scale in made_of.scales:
-        shapes: list[Start] | None = None
-        for bank in made_of.banks_of(scale):
-            ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed)
-            if shapes is None:
-                shapes = _shapes(ready, n_clusters, seed)
-                own = starts_on_sample(ready, "k-means", 1, n_clusters, seed)
-                known = [*own, *(s for s in shapes if s.name != "radius")]
-                witnesses += [s.labels for s in known]
-            starts = _all_starts(ready, shapes, n_clusters, seed)
-            found += _fits(ready, starts, bank, scale, n_clusters, made_of, seed)
-    return Pool(_distinct(found, n_clusters), witnesses, len(found))
+    witnesses: list[Start] = []
+    shapes: dict[str | None, list[Start]] = {}
+    for scale, bank, balances in made_of.batches():
+        ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed)
+        fresh = scale not in shapes
+        if fresh:
+            shapes[scale] = _shapes(ready, n_clusters, seed)
+        starts = _all_starts(ready, shapes[scale], n_clusters, seed)
+        if fresh:
+            plain = k_means_start(ready, starts, n_clusters, seed)
+            witnesses += [plain, *(s for s in shapes[scale] if s.name != "radius")]
+        for balance in balances if n_clusters == 2 else (None,):
+            found += _fits(ready, starts, bank, scale, balance, n_clusters, made_of, seed)
+    return Pool(_distinct(found, n_clusters), witnesses)
 
 
 def _ready(
@@ -147,6 +149,7 @@ def _fits(
     starts: list[Start],
     bank: tuple[Kernel, ...],
     scale: str | None,
+    balance: float | None,
     m: int,
     made_of: Ingredients,
     seed: int,
@@ -155,16 +158,15 @@ def _fits(
     if c is None:
         c = calibrated_c(ready, k_means_start(ready, starts, m, seed), m, made_of.norm)
     found = []
-    for balance in made_of.balances if m == 2 else (None,):
-        settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
-        fits = race(ready, settings, m, starts, Progress(0, settings.tol))
-        for start, fit in zip(starts, fits, strict=True):
-            model = Learned(fit, start.name, settings).kernel_model(ready.features)
-            labels = model.label_pipeline().answer(ready.sample.columns)
-            loss = fit.model.objective / c
-            found.append(
-                Candidate(scale, bank, c, balance, start.name, labels, start.labels, loss, model)
-            )
+    settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
+    fits = race(ready, settings, m, starts, Progress(0, settings.tol))
+    for start, fit in zip(starts, fits, strict=True):
+        model = Learned(fit, start.name, settings).kernel_model(ready.features)
+        labels = model.label_pipeline().answer(ready.sample.columns)
+        loss = fit.model.objective / c
+        found.append(
+            Candidate(scale, bank, c, balance, start.name, labels, start.labels, loss, model)
+        )
     return found
 
 

@@ -19,7 +19,7 @@ from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.survey import TakeScan, sample_positions
-from dmkc.selection.choose import Selection, checked_answers
+from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
 from dmkc.selection.evidence import spread_out
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool
 
@@ -37,8 +37,8 @@ def select(
 ) -> Selection:
     """Choose parameters and start of multiple kernel clustering without labels.
 
-    Some 50 to 250 candidates (starts x kernel widths x scalings x balance) are fitted to a sample
-    of the rows and judged by five criteria that use no labels.
+    Some 50 candidates (starts x kernel banks x scalings) are fitted to a sample of the rows and
+    judged by six criteria that use no labels.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def select(
     Returns
     -------
     Selection
-        With `best`, `confidence`, `alternatives`, `questions()`, `answered(...)`, `table()` and
+        With `best`, `confidence`, `alternatives`, `asking()`, `answered(...)`, `table()` and
         `estimator()`, which gives the estimator to fit to all rows.
 
     Examples
@@ -67,6 +67,18 @@ def select(
     >>> found = dmkc.select(X)
     >>> labels = found.estimator().fit_predict(X)
     """
+    known = checked_answers(answers)
+    return Selection.of(gather(X, estimator, known, sample_rows, sample_weight)).answered(known)
+
+
+def gather(
+    X: Any,
+    estimator: MultipleKernelClustering | None,
+    answers: Sequence[Answer],
+    sample_rows: int,
+    sample_weight: Any,
+) -> Gathered:
+    """The sample and the candidates that were fitted to it, not judged yet."""
     if estimator is None:
         estimator = MultipleKernelClustering(
             scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
@@ -75,22 +87,19 @@ def select(
         raise ValueError("The start is chosen with the other parameters: leave init out.")
     if estimator.threshold != "unit":
         raise ValueError("Candidates have a unit threshold: leave threshold out, or give C.")
-    known = checked_answers(answers)
     seed = seed_of(estimator.random_state)
-    rows, engine = as_rows(X), open_engine(estimator.client)
+    rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
         wanted = integer("sample_rows", sample_rows, 20)
-        positions, values = _take(rows, engine, wanted, known, sample_weight, seed)
+        positions, values = _take(rows, engine, wanted, answers, sample_weight, seed)
         template = clone(estimator).set_params(random_state=seed, client=estimator.client)
         m = _settled_number(template, values)
         template.set_params(n_clusters=m)
         if m < 2:
             raise ValueError("There is nothing to choose with a single cluster.")
         pool = make_pool(values, m, _ingredients(template), seed)
-        spread = values.std(axis=0)
-        standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        found = Selection.of(pool, standard, positions, template, seed)
-        return found.answered(known)
+        names = None if rows.column_names is None else list(rows.column_names)
+        return Gathered(pool, values, names, positions, template, seed)
 
 
 def is_open(value: Any) -> bool:
@@ -103,7 +112,7 @@ def _ingredients(template: MultipleKernelClustering) -> Ingredients:
     balance = t._balance(t.n_clusters, None) if not is_open(t.balance) else None
     return Ingredients(
         scales=("standard", None) if is_open(t.scale) else (t.scale,),
-        banks=None if is_open(t.kernels) else (as_bank(t.kernels),),
+        bank=None if is_open(t.kernels) else as_bank(t.kernels),
         C=None if t.C is None or is_open(t.C) else number("C", t.C, 0, True),
         balances=BALANCES if is_open(t.balance) and two else (balance,),
         norm=number("norm", t.norm, 1, False, finite=False),

@@ -50,6 +50,17 @@ def test_farthest_rows_are_far_from_all_before():
         seen.append(far)
 
 
+@pytest.mark.filterwarnings("ignore:Only")
+def test_the_first_questions_explore_and_later_ones_are_at_the_margin():
+    alone = fitted()
+    explored = next_pairs(alone, X, 6, strategy="farthest")
+    np.testing.assert_array_equal(next_pairs(alone, X, 6), explored)
+    few = fitted(*random_pairs(Y, 5, random_state=0))
+    np.testing.assert_array_equal(next_pairs(few, X, 6), next_pairs(few, X, 6, strategy="farthest"))
+    many = fitted(*random_pairs(Y, 60, random_state=0))
+    np.testing.assert_array_equal(next_pairs(many, X, 6), next_pairs(many, X, 6, strategy="margin"))
+
+
 def test_answers_to_proposals_improve_the_clusters():
     must, cannot = random_pairs(Y, 15, random_state=3)
     pairs = {"must": must, "cannot": cannot}

@@ -18,7 +18,8 @@ from dmkc.clusterers.shapes import shaped
 from dmkc.datasets import make_moons, make_rings
 from dmkc.selection.choose import DIFFERENT, SURE, checked_answers
 from dmkc.selection.combine import mean_ranks, percentile_ranks
-from dmkc.selection.judge import confidence_of, two_views
+from dmkc.selection.evidence import standardised
+from dmkc.selection.judge import RANKED, confidence_of, likelihood, two_views
 from dmkc.selection.scores import agreements, tightness, worst_tightness
 
 
@@ -90,7 +91,7 @@ def test_the_table_lists_all_candidates_best_first(two_ways):
     assert len(table) == len(found.candidates)
     assert table["score"].is_monotonic_decreasing
     assert table["alternative"].tolist()[0] == 0
-    assert {"corroboration", "persistence", "views", "margin", "connection"} <= set(table)
+    assert {*RANKED, "connection"} <= set(table)
 
 
 def test_an_alternative_is_refined_on_all_rows(two_ways):
@@ -158,6 +159,17 @@ def test_a_chosen_model_is_saved_with_its_scores(tmp_path):
     assert again.confidence_ == model.confidence_
     assert again.selection_ == model.selection_
     np.testing.assert_array_equal(again.predict(X), model.labels_)
+
+
+def test_a_choice_is_part_of_the_record_of_a_run(tmp_path):
+    X, _, _ = square()
+    labels, records = [], []
+    for _ in range(2):
+        with dmkc.checkpoint(tmp_path / "run") as journal:
+            labels.append(small(C="auto").fit(X).labels_)
+            records.append(len(journal))
+    np.testing.assert_array_equal(*labels)
+    assert records[0] == records[1] > 4
 
 
 @pytest.mark.parametrize(
@@ -257,10 +269,26 @@ def test_ranks():
     assert mean_ranks(both).tolist() == [0.5, 0.25, 0.75]
 
 
-def test_confidence_is_the_agreement_of_the_picks():
+def test_confidence_needs_the_criteria_and_k_means_to_agree():
     agreement = np.array([[1.0, 0.2], [0.2, 1.0]])
     same = {"views": np.array([1.0, 0.0]), "margin": np.array([3.0, 2.0])}
     split = {"views": np.array([1.0, 0.0]), "margin": np.array([2.0, 3.0])}
     silent = {**same, "connection": np.zeros(2)}
-    assert confidence_of(same, agreement) == 1.0 == confidence_of(silent, agreement)
-    assert confidence_of(split, agreement) == pytest.approx(0.2)
+    plain = np.array([0.95, 0.85])
+    assert confidence_of(0, same, agreement, plain) == pytest.approx(0.9)
+    assert confidence_of(0, silent, agreement, np.ones(2)) == 1.0
+    assert confidence_of(0, same, agreement, np.empty(0)) == 1.0
+    assert confidence_of(0, split, agreement, plain) == pytest.approx(0.6)
+
+
+def test_likelihood_prefers_the_clusters_that_the_rows_were_drawn_from():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [150, 50])
+    rows = standardised(rng.normal(size=(200, 4)) * np.where(y, 0.3, 1.0)[:, None])
+    wrong = (rows[:, 0] > 0).astype(int)
+    right, half = likelihood(rows, np.stack([y, wrong]), 0)
+    assert right > half
+    flat = np.zeros((20, 3))
+    assert np.isfinite(
+        likelihood(flat, np.stack([np.arange(20) % 2, np.arange(20) // 10]), 0)
+    ).all()

@@ -106,8 +106,8 @@ class MultipleKernelClustering(MarginClusterer):
     selection_ : list of dict, one per number of clusters that was tried, with its criteria (larger
         is better), the mean "score" of them rescaled to 0..1, and whether it was "chosen"; with
         other parameters "auto", one per candidate, best first; None when nothing was open.
-    confidence_ : float, agreement of the criteria about the candidates, or None; below 0.8 look
-        at the alternatives of `dmkc.select`.
+    confidence_ : float, agreement of the criteria and of k-means with the chosen candidate, or
+        None; below 0.8 look at the alternatives of `dmkc.select`.
     n_iter_ : int, relabelings of all rows (of the subset, with train_rows).
     converged_ : bool, whether labels settled before max_iter.
     n_scans_ : int, passes over all rows, not counting the one that makes the columns.
@@ -191,19 +191,24 @@ class MultipleKernelClustering(MarginClusterer):
         open_ = isinstance(self.kernels, str) and self.kernels == "auto"
         return self.selection_[0]["kernels"] if open_ and self.selection_ else self.kernels
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultipleKernelClustering:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, answers: Any = ()
+    ) -> MultipleKernelClustering:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.
+        With `sample_weight` a row of weight 3 counts as three equal rows.  `answers`, a list of
+        (row, row, whether they belong together), guide the choice of parameters that are "auto".
         """
         values = [getattr(self, name) for name in self.selectable]
         if not any(isinstance(value, str) and value == "auto" for value in values):
+            if len(answers):
+                raise ValueError('answers settle a choice: leave a parameter "auto".')
             super().fit(X, sample_weight=sample_weight)
             self.confidence_ = None
             return self
         from dmkc.selection.run import select  # which makes estimators of this class
 
-        found = select(X, self, sample_weight=sample_weight)
+        found = select(X, self, answers=answers, sample_weight=sample_weight)
         settled = found.estimator().fit(X, sample_weight=sample_weight)
         for name, value in vars(settled).items():
             if name.endswith("_") and not name.startswith("_"):

@@ -1,0 +1,122 @@
+"""`dmkc select`: what would be chosen without labels, how sure that is, and what else fits."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.common import (
+    add_command,
+    add_voice,
+    client_of,
+    kernel_text,
+    print_pairs,
+    say,
+    shown,
+)
+from dmkc.cli.errors import UserError
+from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.options import as_argument, estimator_values, whole_number
+from dmkc.cli.tables import open_table
+from dmkc.modelfile import ESTIMATORS
+from dmkc.selection.asking import Asking, write_answers
+from dmkc.selection.choose import Selection
+from dmkc.selection.run import select
+
+EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --ask 10 --answers answers.csv"
+QUESTIONS = 10
+WORDS = "[y]es, [n]o, [s]kip, [q]uit"
+
+
+def add(commands: Any) -> None:
+    text = "choose parameters without labels, and ask about pairs of rows"
+    parser = add_command(commands, "select", text, EXAMPLE, run)
+    parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
+    parser.add_argument(
+        "input", metavar="INPUT", help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups"
+    )
+    parser.add_argument(
+        "--ask",
+        nargs="?",
+        const=QUESTIONS,
+        type=as_argument(whole_number),
+        metavar="N",
+        help=f"ask about pairs of rows, at most N times [{QUESTIONS}]",
+    )
+    add_answers(parser)
+    add_voice(parser)
+    add_method(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    args.auto = True
+    method, plain = chosen(args)
+    values = estimator_values(ESTIMATORS[method], plain)
+    if args.ask is not None and args.answers is None:
+        raise UserError("--ask needs --answers FILE, where the answers are kept for dmkc fit.")
+    kept = None if args.answers is None else Path(args.answers).expanduser()
+    known = answers_of(args, may_be_new=args.ask is not None)
+    table = open_table(args)
+    for note in table.notes:
+        say(note, args.quiet)
+    with client_of(args) as client:
+        say("fitting candidates to a sample of the rows", args.quiet)
+        estimator: Any = ESTIMATORS[method](**values, client=client)
+        found = select(table.X, estimator, answers=known)
+    if args.ask is not None:
+        assert kept is not None
+        found = ask(found, args.ask, kept)
+    print_pairs(_about(found))
+
+
+def ask(found: Selection, count: int, kept: Path) -> Selection:
+    """Ask in the terminal; every answer is written at once, so that none is lost."""
+    asking, asked = Asking(found), 0
+    while asked < count and asking.pair is not None:
+        i, j = asking.pair
+        print(asking.rows().to_string(float_format=lambda value: f"{value:.4g}"))
+        word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
+        if word == "q":
+            break
+        {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        asked += 1
+        write_answers(kept, asking.selection.answers)
+    if asking.pair is None:
+        print("There is nothing left to ask: all likely candidates agree.")
+    return asking.selection
+
+
+def _word(prompt: str) -> str:
+    """The first letter of an answer; the end of the input quits."""
+    while True:
+        print(prompt, end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print()
+            return "q"
+        letter = line.strip().lower()[:1]
+        if letter and letter in "ynsq":
+            return letter
+
+
+def _about(found: Selection) -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = [
+        ("candidates", len(found.candidates)),
+        ("answers", len(found.answers)),
+        ("confidence", round(found.confidence, 3)),
+    ]
+    for number, candidate in enumerate(found.alternatives):
+        shares = np.bincount(candidate.labels) / len(candidate.labels)
+        made = candidate.described()
+        pairs += [
+            (f"alternative {number}", ""),
+            ("  shares", ", ".join(f"{share:.0%}" for share in shares)),
+            ("  kernels", ", ".join(map(kernel_text, made.pop("kernels")))),
+            *((f"  {name}", shown(value)) for name, value in made.items()),
+        ]
+    return pairs

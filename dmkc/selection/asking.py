@@ -1,0 +1,135 @@
+"""Asking a person about pairs of rows, one after the other, in a terminal or a notebook.
+
+`Asking` is a small machine without input or output of its own: it holds the pair to be asked about
+next and takes the answer.  In a notebook it is shown as the two rows side by side.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from dmkc.selection.choose import Answer, Selection
+
+MOST_SHOWN = 12
+"""Columns of two rows that are shown, those first in which they differ most."""
+YES = ("y", "yes", "1", "true", "same")
+NO = ("n", "no", "0", "false", "different")
+HEAD = ("row", "other_row", "same")
+
+
+class Asking:
+    """Questions about pairs of rows, and what their answers leave of a selection.
+
+    Parameters
+    ----------
+    selection : Selection
+        What `dmkc.select` found.
+    show : function or None, default=None
+        From a row number to HTML, such as an image; None shows the values of the two rows.
+
+    Attributes
+    ----------
+    selection : Selection
+        With all answers given so far.
+    pair : tuple of two row numbers, or None when there is nothing left to ask.
+    skipped : set of pairs that were not answered.
+    """
+
+    def __init__(self, selection: Selection, show: Callable[[int], str] | None = None) -> None:
+        self.selection, self._show = selection, show
+        self.skipped: set[frozenset[int]] = set()
+        self._next()
+
+    def same(self) -> Asking:
+        """The two rows belong together."""
+        return self._answer(True)
+
+    def different(self) -> Asking:
+        """The two rows do not belong together."""
+        return self._answer(False)
+
+    def skip(self) -> Asking:
+        """No answer; another pair is asked about."""
+        self.skipped.add(frozenset(self._asked()))
+        self._next()
+        return self
+
+    def rows(self) -> pd.DataFrame:
+        """The two rows of the question side by side, the columns first that tell them apart."""
+        i, j = self._asked()
+        return side_by_side(self.selection, i, j)
+
+    def _answer(self, same: bool) -> Asking:
+        i, j = self._asked()
+        self.selection = self.selection.answered([(i, j, same)])
+        self._next()
+        return self
+
+    def _asked(self) -> tuple[int, int]:
+        if self.pair is None:
+            raise ValueError("There is no question left: all likely candidates agree.")
+        return self.pair
+
+    def _next(self) -> None:
+        found = self.selection.questions(without=self.skipped)
+        self.pair: tuple[int, int] | None = found[0] if found else None
+
+    def _repr_html_(self) -> str:
+        known = f"{len(self.selection.answers)} answers"
+        if self.pair is None:
+            return f"<div>{known}; there is nothing left to ask.</div>"
+        i, j = self.pair
+        if self._show is None:
+            shown = self.rows().to_html(float_format=lambda value: f"{value:.4g}")
+        else:
+            cells = (f"<td>row {row}<br>{self._show(row)}</td>" for row in (i, j))
+            shown = f"<table><tr>{''.join(cells)}</tr></table>"
+        how = html.escape(".same(), .different() or .skip()")
+        return f"<div>{known}. Do rows {i} and {j} belong together? Answer by {how}.{shown}</div>"
+
+
+def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -> pd.DataFrame:
+    """Two rows of the sample as columns; those first that differ most, in standard deviations."""
+    values, names = selection.gathered.values, selection.gathered.columns
+    at = np.searchsorted(selection.positions, [i, j])
+    spread = values.std(axis=0)
+    apart = np.abs(values[at[0]] - values[at[1]]) / np.where(spread > 0, spread, 1.0)
+    order = np.argsort(-apart, kind="stable")[:most]
+    names = names or [f"column {k}" for k in range(values.shape[1])]
+    table = values[np.ix_(at, order)].T
+    return pd.DataFrame(table, index=[names[k] for k in order], columns=[f"row {i}", f"row {j}"])
+
+
+def read_answers(path: Any) -> list[Answer]:
+    """Answers from a CSV file with lines such as `3,17,yes`; a first line of names is skipped."""
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.reader(file) if line]
+    if lines and [word.strip() for word in lines[0]] == list(HEAD):
+        lines = lines[1:]
+    return [_read(line, path) for line in lines]
+
+
+def write_answers(path: Any, answers: Iterable[Answer]) -> None:
+    """Write answers as `read_answers` reads them."""
+    with open(Path(path), "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEAD)
+        writer.writerows((i, j, "yes" if same else "no") for i, j, same in answers)
+
+
+def _read(line: Sequence[str], path: Any) -> Answer:
+    words = [word.strip().lower() for word in line]
+    if len(words) == 3 and words[0].isdigit() and words[1].isdigit() and words[2] in YES + NO:
+        return int(words[0]), int(words[1]), words[2] in YES
+    raise ValueError(
+        f"{path} has a line {','.join(line)!r}; a line holds two row numbers and yes or no, "
+        "such as 3,17,yes."
+    )
