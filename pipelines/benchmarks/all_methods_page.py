@@ -1,0 +1,171 @@
+"""The page of the table over all methods: tables, a picture, and what stands out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from all_methods_fits import METHODS, MOST_COLUMNS, OURS, SELECT_ROWS
+from common import RESULTS, left_out, table, write
+
+NAME = "all-methods"
+BEHIND = 15.0
+"""Points behind the best sibling from which a default is named."""
+CLOSE = 0.5
+"""Points within the best of its line that are printed in bold."""
+ABOUT = """
+Accuracy in % by best matching. Sets of more than {rows:,} rows are a uniform sample of that many.
+**mkc ... hmkkm**: the library's estimators with default parameters and `random_state=0`.
+**select**: `dmkc.select` on {select} rows, then the chosen estimator fitted to all. **k-means**:
+scikit-learn, `n_init=10`, on raw or standardised columns, whichever has the larger silhouette by
+the ranks of the columns (no labels). **spectral** (10 nearest neighbours), **mixture** (of normal
+distributions, whole covariances up to {columns} columns), **ward** and **hdbscan** are
+scikit-learn's on standardised columns; **dask-ml** has standardised columns, too, and gamma = 1 /
+(2 columns). HDBSCAN finds the number of clusters by itself, and its noise counts as one cluster;
+all others are told the number of classes. Clustering with pairs, and peers that need them, is on
+the page [constraints.md](constraints.md). Bold: within {close} points of the best of its line.
+Classes are not always clusters: where all methods are near the share of the largest class, none
+found them.
+""".strip()
+ORACLE = """
+**oracle**: the best by the *true labels* of the few settings of a method that
+`pipelines/benchmarks/all_methods_fits.py` lists (in brackets: how many); no user can choose so. It
+shows what a method could do, and rises with the number of settings by itself.
+""".strip()
+
+Cells = dict[tuple[str, str, int], dict[str, Any]]
+
+
+class Table:
+    """Figures by set and method; NaN where there are none."""
+
+    def __init__(self, cells: Cells, sets: list[str]) -> None:
+        self.cells, self.sets = cells, sets
+        self.methods = [m for m in METHODS if any((s, m, 0) in cells for s in sets)]
+
+    def own(self, name: str, method: str, what: str = "accuracy") -> float:
+        return self.cells.get((name, method, 0), {}).get(what, np.nan)
+
+    def oracle(self, name: str, method: str) -> float:
+        tried = [self.cells.get((name, method, i), {}) for i in range(len(METHODS[method][1]))]
+        return max((c["accuracy"] for c in tried if "accuracy" in c), default=np.nan)
+
+    def failures(self) -> list[str]:
+        return [
+            f"{method} {METHODS[method][1][number] or ''} on {name}: {cell['failed']}"
+            for (name, method, number), cell in self.cells.items()
+            if "failed" in cell and name in self.sets
+        ]
+
+
+def shown(value: float, best: float) -> str:
+    if np.isnan(value):
+        return ""
+    text = f"{value:.1f}"
+    return f"**{text}**" if value >= best - CLOSE else text
+
+
+def lines(figures: dict[str, list[float]]) -> list[list[str]]:
+    """A line a set, the best in bold."""
+    return [
+        [name, *(shown(v, float(np.nanmax(values))) for v in values)]
+        for name, values in figures.items()
+    ]
+
+
+def means(figures: dict[str, list[float]], groups: dict[str, list[str]]) -> list[list[str]]:
+    """Means over groups of sets, of the methods that have a figure on all of them."""
+    found = []
+    for label, names in groups.items():
+        if names:
+            average = np.mean([figures[name] for name in names], axis=0)
+            best = float(np.nanmax(average))
+            found.append([f"**mean, {label}**", *(shown(v, best) for v in average)])
+    return found
+
+
+def behind(figures: dict[str, list[float]], methods: list[str]) -> str:
+    """The defaults that are far behind a sibling, by method."""
+    ours = [i for i, method in enumerate(methods) if method in OURS]
+    named: dict[str, list[str]] = {}
+    for name, values in figures.items():
+        best = max(ours, key=lambda i, values=values: np.nan_to_num(values[i]))
+        for i in ours:
+            if values[best] - values[i] >= BEHIND:
+                text = f"{name} ({values[i]:.0f}, {methods[best]} {values[best]:.0f})"
+                named.setdefault(methods[i], []).append(text)
+    return "\n".join(
+        f"- {method} ({len(texts)} of {len(figures)} sets): {', '.join(texts)}"
+        for method, texts in named.items()
+    )
+
+
+def picture(figures: dict[str, list[float]], methods: list[str]) -> None:
+    """Accuracy less that of k-means, as colours."""
+    values = np.array(list(figures.values()))
+    less = values - values[:, [methods.index("k-means")]]
+    size = 1.8 + 0.52 * len(methods), 1.6 + 0.24 * len(figures)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    image = axes.imshow(less, cmap="RdBu", vmin=-40, vmax=40, aspect="auto")
+    axes.set_xticks(range(len(methods)), methods, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(figures)), list(figures))
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "white" if abs(less[i, j]) > 28 else "black"
+            axes.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=7, color=colour)
+    figure.colorbar(image, label="accuracy less k-means, points", shrink=0.6, extend="both")
+    axes.set_title("Accuracy in %, without labels")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    figure.savefig(RESULTS / f"{NAME}.png", dpi=110)
+    plt.close(figure)
+
+
+def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int) -> None:
+    """docs/results/all-methods.md, .json and .png."""
+    found = Table(cells, [name for name in rows if any(key[0] == name for key in cells)])
+    clusters = {name: int(rows[name][1].max()) + 1 for name in found.sets}
+    label = {
+        name: f"{name} ({rows[name][0].shape[0]:,} x {rows[name][0].shape[1]:,}, {clusters[name]})"
+        for name in found.sets
+    }
+    own = {label[s]: [found.own(s, m) for m in found.methods] for s in found.sets}
+    tuned = [m for m in found.methods if len(METHODS[m][1]) > 1]
+    oracle = {label[s]: [found.oracle(s, m) for m in tuned] for s in found.sets}
+    seconds = {label[s]: [found.own(s, m, "seconds") for m in found.methods] for s in found.sets}
+    groups = {
+        "two clusters": [label[s] for s in found.sets if clusters[s] == 2],
+        "several": [label[s] for s in found.sets if clusters[s] > 2],
+        "all": list(label.values()),
+    }
+    first = "data (rows x columns, clusters)"
+    times = [
+        [name, *("" if np.isnan(v) else f"{v:.2f}" for v in values)]
+        for name, values in seconds.items()
+    ]
+    counted = [f"{m} ({len(METHODS[m][1])})" for m in tuned]
+    about = ABOUT.format(rows=most, select=SELECT_ROWS, columns=MOST_COLUMNS, close=CLOSE)
+    picture(dict(zip(found.sets, own.values(), strict=True)), found.methods)
+    parts = [
+        about,
+        f"![accuracy of every method on every set, coloured by k-means]({NAME}.png)",
+        "## Without labels\n\n"
+        + table((first, *found.methods), [*lines(own), *means(own, groups)]),
+        f"### Defaults far behind a sibling\n\nAt least {BEHIND:g} points below the best default "
+        "of the library on the same set:\n\n" + behind(own, found.methods),
+        "## Oracle\n\n" + ORACLE,
+        table((first, *counted), [*lines(oracle), *means(oracle, groups)]),
+        "## Seconds\n\nOf one fit with the settings of the first table, on one core, after a fit "
+        "that compiles the inner loops; other programs were running, so they show an order of "
+        "magnitude.",
+        table((first, *found.methods), times),
+        "## Fits that failed or were stopped\n\n"
+        + ("\n".join(f"- {text}" for text in found.failures()) or "None."),
+        *left_out(absent),
+    ]
+    command = f"DMKC_DATA_DIR=... python pipelines/benchmarks/all_methods.py --rows {most}"
+    write(NAME, "All methods on all data sets", command, parts, list(cells.values()))
