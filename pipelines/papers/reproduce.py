@@ -21,6 +21,7 @@ import numpy as np
 PROJECT = Path(__file__).resolve().parents[2]
 FINISHED = "finished.txt"
 """In the folder of the pages: one line for every table that is whole."""
+MADE_UP = "**A demonstration: the rows are made up and the figures mean nothing.**"
 DEMO_ROWS, DEMO_COLUMNS = 60, 4
 
 
@@ -58,7 +59,15 @@ def run(table: Table, arguments: Sequence[str], out: Path, data: Path | None = N
         raise SystemExit(f"{table.script} ended early; the same command goes on where it stopped.")
     with (out / FINISHED).open("a") as file:
         file.write(table.page + "\n")
-    print(f"== written to {out / table.page}.md", flush=True)
+    print(f"== written to {out}", flush=True)
+
+
+def mark(pages: Path) -> None:
+    """Say on the pages of a demonstration that their rows are made up."""
+    for page in pages.glob("*.md"):
+        text = page.read_text()
+        if MADE_UP not in text:
+            page.write_text(text.replace("\n", f"\n\n{MADE_UP}\n", 1))
 
 
 def main(paper: str, tables: Sequence[Table], demo_sets: Sequence[str] = ()) -> None:
@@ -85,6 +94,8 @@ def main(paper: str, tables: Sequence[Table], demo_sets: Sequence[str] = ()) -> 
             for table in chosen:
                 if table.demo is not None:
                     run(table, table.demo, out / "demo", Path(folder))
+            if demo_sets:
+                mark(out / "demo")
         return
     known = out / FINISHED
     finished = known.read_text().split() if known.exists() else []
