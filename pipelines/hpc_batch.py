@@ -20,11 +20,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from dmkc.resume.journal import NAME as JOURNAL
 
 COMMANDS = {
     "sbatch": 'for last; do :; done\nsetsid bash "$last" > "$last.out" 2>&1 &\necho $!',
@@ -54,20 +56,14 @@ def submit(words: Sequence[str], run: Path) -> None:
         print("job", dmkc("submit", "--resume", str(run)), "goes on with the run", flush=True)
 
 
-def watch(
-    run: Path,
-    seconds: float,
-    most: int,
-    look: Callable[[dict[str, Any]], None] = lambda found: None,
-) -> int:
+def watch(run: Path, seconds: float, most: int) -> int:
     """Wait until the run is finished; submit it again at most so often.  Returns how often."""
     again = 0
     while True:
-        found = status(run)
-        look(found)
-        if found["state"] == "finished":
+        state = status(run)["state"]
+        if state == "finished":
             return again
-        if found["state"] in ("killed", "ended early"):
+        if state in ("killed", "ended early"):
             if again == most:
                 raise SystemExit(f"The run was ended {most + 1} times; see dmkc logs {run}")
             again += 1
@@ -75,17 +71,16 @@ def watch(
         time.sleep(seconds)
 
 
-class EndOnce:
-    """Ends the coordinator's job in the middle of its fit, as a walltime would."""
-
-    def __init__(self, run: Path) -> None:
-        self.run, self.done = run, False
-
-    def __call__(self, found: dict[str, Any]) -> None:
-        if not self.done and found["state"] == "running" and found.get("scans", 0) > 0:
-            os.killpg(int(found["job"]), signal.SIGKILL)
-            self.done = True
-            print(f"job {found['job']} is ended after {found['scans']} passes", flush=True)
+def end_early(run: Path, seconds: float = 120.0) -> None:
+    """End the coordinator's job in the middle of its fit, as a walltime would."""
+    end = time.monotonic() + seconds
+    while not (run / JOURNAL).exists() or (run / JOURNAL).stat().st_size < 500:
+        if time.monotonic() > end:
+            raise SystemExit(f"The fit did not begin; see {run}")
+        time.sleep(0.05)
+    job = json.loads((run / "job.json").read_text())["job"]
+    os.killpg(int(job), signal.SIGKILL)
+    print("job", job, "is ended early", flush=True)
 
 
 def demo(folder: Path) -> int:
@@ -104,7 +99,8 @@ def demo(folder: Path) -> int:
     fit = [str(rows), "--clusters", "2", "--seed", "0", "--no-report"]
     run = folder / "run"
     submit([*fit, "--cluster", str(folder / "queue.yaml")], run)
-    return watch(run, 0.2, 3, EndOnce(run))
+    end_early(run)
+    return watch(run, 0.2, 3)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -149,14 +149,15 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
     ]
     counted = [f"{m} ({len(METHODS[m][1])})" for m in tuned]
     about = ABOUT.format(rows=most, select=SELECT_ROWS, columns=MOST_COLUMNS, close=CLOSE)
-    picture(dict(zip(found.sets, own.values(), strict=True)), found.methods)
+    by_name = dict(zip(found.sets, own.values(), strict=True))
+    picture(by_name, found.methods)
     parts = [
         about,
         f"![accuracy of every method on every set, coloured by k-means]({NAME}.png)",
         "## Without labels\n\n"
         + table((first, *found.methods), [*lines(own), *means(own, groups)]),
         f"### Defaults far behind a sibling\n\nAt least {BEHIND:g} points below the best default "
-        "of the library on the same set:\n\n" + behind(own, found.methods),
+        "of the library on the same set:\n\n" + behind(by_name, found.methods),
         "## Oracle\n\n" + ORACLE,
         table((first, *counted), [*lines(oracle), *means(oracle, groups)]),
         "## Seconds\n\nOf one fit with the settings of the first table, on one core, after a fit "

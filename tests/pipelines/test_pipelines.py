@@ -104,7 +104,8 @@ def test_a_run_that_never_ends_well_is_given_up(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_batch_demonstration():
     said = ran("hpc_batch.py", "--demo")
-    assert "goes on with the run" in said and "submitted again 1 times" in said
+    assert "is ended early" in said and "goes on with the run" in said
+    assert "submitted again 1 times" in said
 
 
 @pytest.mark.slow
