@@ -29,8 +29,9 @@ scikit-learn's on standardised columns; **dask-ml** has standardised columns, to
 (2 columns). HDBSCAN finds the number of clusters by itself, and its noise counts as one cluster;
 all others are told the number of classes. Clustering with pairs, and peers that need them, is on
 the page [constraints.md](constraints.md). Bold: within {close} points of the best of its line.
-Classes are not always clusters: where all methods are near the share of the largest class, none
-found them.
+**one cluster**: the share of the largest class, which a method scores that puts all rows
+together; where classes are unequal (wilt, haberman, spectf) a figure near it is no success. Classes
+are not always clusters.
 """.strip()
 ORACLE = """
 **oracle**: the best by the *true labels* of the few settings of a method that
@@ -143,6 +144,9 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         "all": list(label.values()),
     }
     first = "data (rows x columns, clusters)"
+    main = [*lines(own), *means(own, groups)]
+    largest = [100 * np.bincount(rows[s][1]).max() / len(rows[s][1]) for s in found.sets]
+    shares = [f"{share:.1f}" for share in largest] + [""] * (len(main) - len(largest))
     times = [
         [name, *("" if np.isnan(v) else f"{v:.2f}" for v in values)]
         for name, values in seconds.items()
@@ -155,7 +159,10 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         about,
         f"![accuracy of every method on every set, coloured by k-means]({NAME}.png)",
         "## Without labels\n\n"
-        + table((first, *found.methods), [*lines(own), *means(own, groups)]),
+        + table(
+            (first, "one cluster", *found.methods),
+            [[name, share, *rest] for share, (name, *rest) in zip(shares, main, strict=True)],
+        ),
         f"### Defaults far behind a sibling\n\nAt least {BEHIND:g} points below the best default "
         "of the library on the same set:\n\n" + behind(by_name, found.methods),
         "## Oracle\n\n" + ORACLE,

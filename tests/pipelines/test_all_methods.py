@@ -63,7 +63,7 @@ def test_page(table, rows, tmp_path, monkeypatch):
     cells["blobs", "mkc", 2] = {"failed": "over 60 s", "seconds": 60.0}
     all_methods_page.write_page(cells, rows, ["absent"], 2000)
     text = (tmp_path / "all-methods.md").read_text()
-    assert "| blobs (40 x 2, 2) | 60.0 | **90.0** | **89.8** |" in text
+    assert "| blobs (40 x 2, 2) | 50.0 | 60.0 | **90.0** | **89.8** |" in text
     assert "- mkc (1 of 1 sets): blobs (60, kmeans 90)" in text
     assert "| blobs (40 x 2, 2) | **95.0** | 90.0 |" in text
     assert "over 60 s" in text and "left out: absent" in text
