@@ -71,7 +71,7 @@ def watch(run: Path, seconds: float, most: int) -> int:
         time.sleep(seconds)
 
 
-def end_early(run: Path, seconds: float = 120.0) -> None:
+def end_early(run: Path, seconds: float = 300.0) -> None:
     """End the coordinator's job in the middle of its fit, as a walltime would."""
     end = time.monotonic() + seconds
     while not (run / JOURNAL).exists() or (run / JOURNAL).stat().st_size < 500:

@@ -34,8 +34,6 @@ ROWS = 2000
 """Larger sets are sampled, so that the methods whose cost grows with the square can take part."""
 LIMIT = 60
 """Seconds after which a fit is stopped."""
-SLOW = 15.0
-"""A method whose own setting takes longer than this is spared its other settings on that set."""
 
 Key = tuple[str, str, int]
 
@@ -83,7 +81,7 @@ def fill(
     rest = [(s, m, i) for s in rows for m in methods for i in range(1, len(METHODS[m][1]))]
     for key in [*first, *rest]:
         name, method, number = key
-        if key in cells or (number and cells[name, method, 0]["seconds"] > SLOW):
+        if key in cells or (number and cells[name, method, 0]["seconds"] > all_methods_page.SLOW):
             continue
         cells[key] = {"set": name, "method": method, "setting": number}
         cells[key] |= fitted(method, number, *rows[name])

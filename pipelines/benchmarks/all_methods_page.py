@@ -16,6 +16,8 @@ from common import RESULTS, left_out, table, write
 NAME = "all-methods"
 BEHIND = 15.0
 """Points behind the best sibling from which a default is named."""
+SLOW = 15.0
+"""A method whose own setting takes longer than this is spared its other settings on that set."""
 CLOSE = 0.5
 """Points within the best of its line that are printed in bold."""
 ABOUT = """
@@ -36,7 +38,8 @@ are not always clusters.
 ORACLE = """
 **oracle**: the best by the *true labels* of the few settings of a method that
 `pipelines/benchmarks/all_methods_fits.py` lists (in brackets: how many); no user can choose so. It
-shows what a method could do, and rises with the number of settings by itself.
+shows what a method could do, and rises with the number of settings by itself. Where a method's own
+setting took more than {slow:g} s, the others were not tried.
 """.strip()
 
 Cells = dict[tuple[str, str, int], dict[str, Any]]
@@ -165,11 +168,11 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         ),
         f"### Defaults far behind a sibling\n\nAt least {BEHIND:g} points below the best default "
         "of the library on the same set:\n\n" + behind(by_name, found.methods),
-        "## Oracle\n\n" + ORACLE,
+        "## Oracle\n\n" + ORACLE.format(slow=SLOW),
         table((first, *counted), [*lines(oracle), *means(oracle, groups)]),
         "## Seconds\n\nOf one fit with the settings of the first table, on one core, after a fit "
-        "that compiles the inner loops; other programs were running, so they show an order of "
-        "magnitude.",
+        "that compiles the inner loops; other programs were running and paused some fits, so they "
+        "show an order of magnitude.",
         table((first, *found.methods), times),
         "## Fits that failed or were stopped\n\n"
         + ("\n".join(f"- {text}" for text in found.failures()) or "None."),
