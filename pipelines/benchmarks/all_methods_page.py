@@ -59,12 +59,32 @@ class Table:
         tried = [self.cells.get((name, method, i), {}) for i in range(len(METHODS[method][1]))]
         return max((c["accuracy"] for c in tried if "accuracy" in c), default=np.nan)
 
+    def settings(self, method: str) -> list[list[str]]:
+        """The mean of every setting of a method, over the sets on which all of them were fitted."""
+        every = METHODS[method][1]
+        found = [
+            [self.cells.get((s, method, i), {}).get("accuracy", np.nan) for i in range(len(every))]
+            for s in self.sets
+        ]
+        whole = np.array([line for line in found if not np.isnan(line).any()])
+        if not len(whole):
+            return []
+        average = whole.mean(axis=0)
+        return [
+            [method, str(len(whole)), _words(setting), shown(value, average.max())]
+            for setting, value in zip(every, average, strict=True)
+        ]
+
     def failures(self) -> list[str]:
         return [
             f"{method} {METHODS[method][1][number] or ''} on {name}: {cell['failed']}"
             for (name, method, number), cell in self.cells.items()
             if "failed" in cell and name in self.sets
         ]
+
+
+def _words(setting: dict[str, Any]) -> str:
+    return ", ".join(f"`{name}={value!r}`" for name, value in setting.items()) or "default"
 
 
 def shown(value: float, best: float) -> str:
@@ -170,6 +190,12 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         "of the library on the same set:\n\n" + behind(by_name, found.methods),
         "## Oracle\n\n" + ORACLE.format(slow=SLOW),
         table((first, *counted), [*lines(oracle), *means(oracle, groups)]),
+        "### One setting for all sets\n\nMeans over the sets on which all settings of a method "
+        "were fitted; bold as above.",
+        table(
+            ("method", "sets", "setting", "mean accuracy"),
+            [line for m in tuned for line in found.settings(m)],
+        ),
         "## Seconds\n\nOf one fit with the settings of the first table, on one core, after a fit "
         "that compiles the inner loops; other programs were running and paused some fits, so they "
         "show an order of magnitude.",

@@ -61,10 +61,13 @@ def test_page(table, rows, tmp_path, monkeypatch):
     cells = {("blobs", m, 0): {"accuracy": a, "seconds": 1.0} for m, a in figures.items()}
     cells["blobs", "mkc", 1] = {"accuracy": 95.0, "seconds": 1.0}
     cells["blobs", "mkc", 2] = {"failed": "over 60 s", "seconds": 60.0}
+    cells["blobs", "kmeans", 1] = {"accuracy": 80.0, "seconds": 1.0}
+    cells["blobs", "kmeans", 2] = {"accuracy": 70.0, "seconds": 1.0}
     all_methods_page.write_page(cells, rows, ["absent"], 2000)
     text = (tmp_path / "all-methods.md").read_text()
     assert "| blobs (40 x 2, 2) | 50.0 | 60.0 | **90.0** | **89.8** |" in text
     assert "- mkc (1 of 1 sets): blobs (60, kmeans 90)" in text
     assert "| blobs (40 x 2, 2) | **95.0** | 90.0 |" in text
+    assert "| kmeans | 1 | `n_init=10` | 80.0 |" in text
     assert "over 60 s" in text and "left out: absent" in text
     assert (tmp_path / "all-methods.png").stat().st_size > 1000
