@@ -103,13 +103,20 @@ def lines(figures: dict[str, list[float]]) -> list[list[str]]:
 
 
 def means(figures: dict[str, list[float]], groups: dict[str, list[str]]) -> list[list[str]]:
-    """Means over groups of sets, of the methods that have a figure on all of them."""
+    """Means over the sets of a group on which all methods have a figure.
+
+    Methods that lack a quarter of the figures are left out, lest they take the sets with them.
+    """
+    usual = np.isnan(list(figures.values())).mean(axis=0) < 0.25
     found = []
     for label, names in groups.items():
-        if names:
-            average = np.mean([figures[name] for name in names], axis=0)
-            best = float(np.nanmax(average))
-            found.append([f"**mean, {label}**", *(shown(v, best) for v in average)])
+        values = np.array([figures[name] for name in names])
+        if len(values):
+            values = values[~np.isnan(values[:, usual]).any(axis=1)]
+        if len(values):
+            average = np.where(usual, values.mean(axis=0), np.nan)
+            name = f"**mean, {label} ({len(values)} sets)**"
+            found.append([name, *(shown(v, float(np.nanmax(average))) for v in average)])
     return found
 
 
