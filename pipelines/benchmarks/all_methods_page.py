@@ -75,6 +75,25 @@ class Table:
             for setting, value in zip(every, average, strict=True)
         ]
 
+    def waiting(self) -> str:
+        """The methods that were not (or not everywhere) fitted yet."""
+        counts = {m: sum((s, m, 0) in self.cells for s in self.sets) for m in METHODS}
+        missing = [
+            f"{method} ({count} of {len(self.sets)} sets)"
+            for method, count in counts.items()
+            if count < len(self.sets)
+        ]
+        return ", ".join(missing) or "None."
+
+    def stored(self) -> dict[str, Any]:
+        """Accuracy and seconds of every setting, by set and method."""
+        kept: dict[str, Any] = {}
+        for (name, method, number), cell in sorted(self.cells.items()):
+            figures = cell.get("failed", round(cell.get("accuracy", 0.0), 2))
+            line = f"{figures}, {cell['seconds']:.2f} s"
+            kept.setdefault(name, {}).setdefault(method, {})[str(number)] = line
+        return kept
+
     def failures(self) -> list[str]:
         return [
             f"{method} {METHODS[method][1][number] or ''} on {name}: {cell['failed']}"
@@ -209,7 +228,8 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         table((first, *found.methods), times),
         "## Fits that failed or were stopped\n\n"
         + ("\n".join(f"- {text}" for text in found.failures()) or "None."),
+        "## Methods that were not fitted to all sets yet\n\n" + found.waiting(),
         *left_out(absent),
     ]
     command = f"DMKC_DATA_DIR=... python pipelines/benchmarks/all_methods.py --rows {most}"
-    write(NAME, "All methods on all data sets", command, parts, list(cells.values()))
+    write(NAME, "All methods on all data sets", command, parts, found.stored())

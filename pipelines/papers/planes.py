@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from reproduce import Table, main
 
+DIGITS = ("digits38", "digits17", "digits27", "digits89")
+FILES = {"ionosphere": "ionosphere", "letterAB": "letter", "satellite": "satellite"}
+FILES |= {"ringnorm": "ringnorm"}
+WIDE = ("sonar", "leukemia_golub", "prostate_ge")
 TABLES = (
-    Table("clustering error", "planes_accuracy.py", "planes-accuracy", ("--sets", "ionosphere")),
-    Table("selected columns", "planes_selection.py", "planes-selection"),
+    Table(
+        "clustering error",
+        "planes_accuracy.py",
+        "planes-accuracy",
+        ("--sets", "ionosphere"),
+        FILES,
+        (*DIGITS, *FILES),
+    ),
+    Table(
+        "selected columns",
+        "planes_selection.py",
+        "planes-selection",
+        needs={name: name for name in WIDE},
+    ),
 )
 
 if __name__ == "__main__":

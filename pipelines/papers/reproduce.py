@@ -12,11 +12,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+
+from dmkc.datasets import available
 
 PROJECT = Path(__file__).resolve().parents[2]
 FINISHED = "finished.txt"
@@ -35,6 +37,19 @@ class Table:
     """Name of the page that the benchmark writes."""
     demo: tuple[str, ...] | None = None
     """Arguments of a run of seconds; None leaves the table out of the demonstration."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Files of the sets of a benchmark that does not itself leave out what is not there."""
+    sets: Sequence[str] | None = None
+    """All its sets, if it can be told some of them (--sets)."""
+
+    def arguments(self, there: Collection[str]) -> list[str] | None:
+        """What to run it with where these files are there, or None if it cannot be run."""
+        absent = [name for name, file in self.needs.items() if file not in there]
+        if not absent:
+            return []
+        print(f"== not in the folder of data sets: {', '.join(absent)}", flush=True)
+        left = [name for name in self.sets or () if name not in absent]
+        return ["--sets", *left] if left else None
 
 
 def stand_ins(folder: Path, names: Sequence[str]) -> None:
@@ -54,7 +69,8 @@ def run(table: Table, arguments: Sequence[str], out: Path, data: Path | None = N
     if data is not None:
         environment["DMKC_DATA_DIR"] = str(data)
     print(f"== {table.what}: {table.script} {' '.join(arguments)}", flush=True)
-    done = subprocess.run([sys.executable, str(script), *arguments], env=environment)
+    out.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([sys.executable, str(script), *arguments], env=environment, cwd=out)
     if done.returncode:
         raise SystemExit(f"{table.script} ended early; the same command goes on where it stopped.")
     with (out / FINISHED).open("a") as file:
@@ -103,4 +119,8 @@ def main(paper: str, tables: Sequence[Table], demo_sets: Sequence[str] = ()) -> 
         if table.page in finished and not options.again:
             print(f"== {table.what}: {out / table.page}.md is finished (--again repeats it)")
             continue
-        run(table, (), out)
+        arguments = table.arguments(available()["folder"])
+        if arguments is None:
+            print(f"== {table.what}: left out", flush=True)
+        else:
+            run(table, arguments, out)

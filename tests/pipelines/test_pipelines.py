@@ -124,6 +124,17 @@ def test_every_table_of_a_paper_has_its_benchmark():
         assert any(table.demo for table in module.TABLES)
 
 
+def test_sets_that_are_not_there_are_left_out(capsys):
+    import planes
+
+    errors, columns = planes.TABLES
+    files = set(planes.FILES.values())
+    assert errors.arguments(files) == []
+    assert errors.arguments(files - {"letter"})[1:] == [s for s in errors.sets if s != "letterAB"]
+    assert columns.arguments(files) is None and columns.arguments(planes.WIDE) == []
+    assert "sonar" in capsys.readouterr().out
+
+
 def test_finished_tables_are_not_made_again(tmp_path, monkeypatch):
     import reproduce
 
