@@ -1,5 +1,7 @@
 """Pictures of fitted models: what is drawn, from which kinds of rows."""
 
+from types import SimpleNamespace
+
 import dask.array as da
 import dask.dataframe as dd
 import matplotlib
@@ -192,3 +194,14 @@ def test_a_single_step_has_one_whole_tick(rows):
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [1.0]
     assert not ax.texts  # nothing was done on a sample
+
+
+@pytest.mark.parametrize("ends", [(0.001, 0.014), (1e-4, 1.0), (0.0101, 0.018), (0.01, 0.01)])
+def test_selection_path_has_few_ticks(ends):
+    c2 = np.unique(np.geomspace(*ends, 8))
+    names = ["a", "b"]
+    path = SimpleNamespace(c2=c2, importances=np.ones((len(c2), 2)), names=names)
+    ax = plot.selection_path(path)
+    assert 1 <= len(ax.get_xticks()) <= 5
+    assert not len(ax.get_xticks(minor=True))
+    assert set(ax.get_xticks()) <= set(c2)

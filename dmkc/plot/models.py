@@ -174,5 +174,9 @@ def selection_path(path: Any, top: int = 7, ax: Axes | None = None) -> Axes:
         tone = COLOURS[rank % len(COLOURS)]
         ax.plot(path.c2, path.importances[:, j], color=tone, lw=1.6, label=path.names[j], zorder=2)
     ax.set(xscale="log", xlabel="c2 (features enter from right to left)", ylabel="importance")
+    # Some of the values that were tried: powers of ten run into each other on a short axis.
+    some = path.c2[np.unique(np.linspace(0, len(path.c2) - 1, 5).round().astype(int))]
+    ax.set_xticks(some, [f"{value:.2g}" for value in some])
+    ax.minorticks_off()
     legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the lines, which fill the axes
     return ax

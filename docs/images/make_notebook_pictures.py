@@ -39,7 +39,7 @@ def main() -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         size = {"width": 900, "height": 620}
-        page = browser.new_context(viewport=size, device_scale_factor=0.5).new_page()
+        page = browser.new_context(viewport=size, device_scale_factor=1).new_page()
         for name, heading in PLACES.items():
             text, _ = exporter.from_filename(str(NOTEBOOKS / f"{name}.ipynb"))
             html = Path(folder) / f"{name}.html"

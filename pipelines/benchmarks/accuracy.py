@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from common import table, write
+from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.clusterers.margin.cccp import MarginSettings
 from dmkc.clusterers.margin.learn import Learned, calibrated_c, race
@@ -138,6 +138,22 @@ def subset(X: np.ndarray, size: int) -> Any:
     return as_rows(X[np.sort(np.random.default_rng(0).choice(len(X), size, replace=False))])
 
 
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All that the table says of one data set."""
+    X, y = TASKS[name][0]()
+    _, y = np.unique(y, return_inverse=True)
+    m = int(y.max()) + 1
+    began = time.perf_counter()
+    found: dict[str, Any] = {"shape": (*X.shape, m), "k-means": k_means(X, y, m)}
+    for key, scale in (("default", "standard"), ("raw", None)):
+        found[key] = quality(y, default(X, m, scale).labels_)
+    top, fits, which = (
+        ((0.0, 0.0), 0, "") if options.no_oracle else oracle(X, y, m, options.gaussian_only)
+    )
+    found |= {"oracle": top, "fits": fits, "which": which}
+    return found | {"seconds": time.perf_counter() - began}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -147,25 +163,19 @@ def main() -> None:
     parser.add_argument("--gaussian-only", action="store_true", help="the oracle's bank")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows, data = [], {}
-    for name in options.sets:
-        make, published = TASKS[name]
-        X, y = make()
-        _, y = np.unique(y, return_inverse=True)
-        m = int(y.max()) + 1
-        began = time.perf_counter()
-        km = k_means(X, y, m)
-        plain = {s: quality(y, default(X, m, s).labels_) for s in ("standard", None)}
-        top, fits, which = (
-            ((0.0, 0.0), 0, "") if options.no_oracle else oracle(X, y, m, options.gaussian_only)
-        )
-        seconds = time.perf_counter() - began
-        data[name] = {"k-means": km, "default": plain["standard"], "raw": plain[None]}
-        data[name] |= {"oracle": top, "fits": fits, "which": which, "seconds": seconds}
-        row = [name, f"{len(X):,} x {X.shape[1]}, {m}", published]
-        row += [f"{a:.2f} / {r:.3f}" for a, r in (top, plain["standard"], plain[None], km)]
-        rows.append((*row, fits, which))
-        print(rows[-1], f"{seconds:.0f} s", flush=True)
+    page = (
+        "accuracy-mkc" if options.sets == list(TASKS) else "accuracy-mkc-" + "-".join(options.sets)
+    )
+    page += "-gaussian-only" if options.gaussian_only else ""
+    setting = f"oracle {not options.no_oracle}"
+    data, absent = one_by_one(page, options.sets, lambda name: measure(name, options), setting)
+    rows = []
+    for name, found in data.items():
+        n, d, m = found["shape"]
+        row = [name, f"{n:,} x {d}, {m}", TASKS[name][1]]
+        shown = ("oracle", "default", "raw", "k-means")
+        row += [f"{a:.2f} / {r:.3f}" for a, r in (found[key] for key in shown)]
+        rows.append((*row, found["fits"], found["which"]))
     text = "Accuracy in % by best matching / Rand index.\n\n" + table(
         (
             "data",
@@ -185,15 +195,13 @@ def main() -> None:
         "result a user can count on. **default**: no labels are used. **k-means**: scikit-learn, "
         "n_init=10, the better (by the true labels) of raw and standardised columns."
     )
-    name = (
-        "accuracy-mkc" if options.sets == list(TASKS) else "accuracy-mkc-" + "-".join(options.sets)
-    )
     command = "DMKC_DATA_DIR=... python pipelines/benchmarks/accuracy.py"
     if options.sets != list(TASKS):
         command += " --sets " + " ".join(options.sets)
     if options.gaussian_only:
-        name, command = name + "-gaussian-only", command + " --gaussian-only"
-    write(name, "Accuracy of multiple kernel clustering", command, [text], data)
+        command += " --gaussian-only"
+    parts = [text, *left_out(absent)]
+    write(page, "Accuracy of multiple kernel clustering", command, parts, data)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ import dmkc
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from subset_to_all import peak  # noqa: F401 - for the benchmarks
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+RESULTS = Path(
+    os.environ.get("DMKC_RESULTS_DIR") or Path(__file__).resolve().parents[2] / "docs" / "results"
+)
+"""Where pages are written; DMKC_RESULTS_DIR names another folder."""
 PACKAGES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "distributed", "clarabel")
 
 
@@ -34,6 +37,44 @@ def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, f
             job()
             times[name].append(time.perf_counter() - began)
     return {name: float(np.median(t)) for name, t in times.items()}
+
+
+def one_by_one(
+    name: str, keys: Sequence[str], measure: Callable[[str], Any], setting: str = ""
+) -> tuple[dict[str, Any], list[str]]:
+    """What `measure` finds for every key, and the keys whose data set is not there.
+
+    Finished keys are kept in <name>.partial.json until the page is written, so that a run that was
+    stopped goes on where it was; results of another `setting` are made again.
+    """
+    path = _partial(name)
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    done = kept["done"] if kept.get("setting") == setting else {}
+    absent = []
+    for key in keys:
+        if key in done:
+            continue
+        try:
+            done[key] = measure(key)
+        except FileNotFoundError as problem:
+            absent.append(key)
+            print(f"{key} is left out: {problem}", flush=True)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"setting": setting, "done": done}))
+        print(key, json.dumps(done[key]), flush=True)
+    if len(absent) == len(keys):
+        raise SystemExit("None of the data sets is there: set DMKC_DATA_DIR to their folder.")
+    return {key: done[key] for key in keys if key in done}, absent
+
+
+def left_out(absent: Sequence[str]) -> list[str]:
+    """A sentence about data sets that were not there, if any."""
+    return [f"Not in the folder of data sets, so left out: {', '.join(absent)}."] if absent else []
+
+
+def _partial(name: str) -> Path:
+    return RESULTS / f"{name}.partial.json"
 
 
 def machine() -> dict[str, str]:
@@ -89,4 +130,5 @@ def write(name: str, title: str, command: str, parts: Sequence[str], data: Any) 
     (RESULTS / f"{name}.json").write_text(
         json.dumps({"machine": about, "data": data}, indent=1) + "\n"
     )
+    _partial(name).unlink(missing_ok=True)
     print(text)

@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from common import RESULTS, table, write
+from common import RESULTS, left_out, one_by_one, table, write
 from constraints_data import SETS, in_unit_range, scores
 from constraints_table import own_draw
 from dmkc.constraints import random_pairs
@@ -47,6 +47,19 @@ def picture(data: dict[str, dict[str, list]]) -> None:
     figure.savefig(RESULTS / "constraints-pairs.png", dpi=120)
 
 
+def measure(name: str, draws: int) -> dict[str, list]:
+    """The indices of every draw, by the number of pairs."""
+    X, y = SETS[name]()
+    X = in_unit_range(X)
+    found: dict[str, list] = {}
+    for count in COUNTS:
+        for draw in range(draws):
+            pairs = random_pairs(y, count, random_state=draw)
+            labels, _ = own_draw(X, *pairs, draw, {})
+            found.setdefault(str(count), []).append(scores(y, labels, *pairs))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -55,18 +68,12 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(CHOSEN), choices=list(SETS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    data: dict[str, dict[str, list]] = {}
-    for name in options.sets:
-        X, y = SETS[name]()
-        X = in_unit_range(X)
-        found: dict[str, list] = {}
-        for count in COUNTS:
-            for draw in range(options.draws):
-                pairs = random_pairs(y, count, random_state=draw)
-                labels, _ = own_draw(X, *pairs, draw, {})
-                found.setdefault(str(count), []).append(scores(y, labels, *pairs))
-        data[name] = found
-        print(name, flush=True)
+    data, absent = one_by_one(
+        "constraints-pairs",
+        options.sets,
+        lambda name: measure(name, options.draws),
+        f"{options.draws} draws",
+    )
     picture(data)
     parts = ["![indices over pairs](constraints-pairs.png)"]
     for index in ("RI", "ARI free"):
@@ -78,6 +85,7 @@ def main() -> None:
         f"Mean of {options.draws} draws, features in [0, 1], defaults. **ARI free**: on rows in no "
         "pair."
     )
+    parts += left_out(absent)
     command = "DMKC_DATA_DIR=... python pipelines/benchmarks/constraints_pairs.py"
     command += f" --draws {options.draws}"
     if options.sets != list(CHOSEN):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import time
 import warnings
 from typing import Any
@@ -22,7 +21,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import normalized_mutual_info_score
 
-from common import RESULTS, table, write
+from common import left_out, one_by_one, table, write
 from dmkc import HierarchicalKernelKMeans, KernelKMeans, MultipleKernelKMeans
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.prepare import FeatureSettings, prepare
@@ -37,6 +36,7 @@ from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.limits import one_blas_thread
 
+NAME = "kmeans-accuracy"
 Quality = tuple[float, float, float]
 PUBLISHED = {
     "prostate_ge": ("86.2 / 85.3", 2),
@@ -159,19 +159,13 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=60, help="settings of the oracle")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    kept = RESULTS / "kmeans-accuracy.partial.json"
-    done = json.loads(kept.read_text()) if kept.exists() else {}
-    for name in options.sets:
-        if done.get(name, {}).get("points") != options.points:
-            done[name] = measure(name, options.points)
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(done))
-            print(name, json.dumps(done[name]), flush=True)
-    show(options, {name: done[name] for name in options.sets})
-    kept.unlink()
+    data, absent = one_by_one(
+        NAME, options.sets, lambda name: measure(name, options.points), f"{options.points} points"
+    )
+    show(options, data, absent)
 
 
-def show(options: argparse.Namespace, data: dict[str, Any]) -> None:
+def show(options: argparse.Namespace, data: dict[str, Any], absent: list[str]) -> None:
     names = ("oracle", "null", "mean", "best kernel (oracle)", *METHODS, "k-means")
     parts = []
     for number, measure_name in enumerate(("Accuracy", "NMI", "Rand index")):
@@ -189,9 +183,10 @@ def show(options: argparse.Namespace, data: dict[str, Any]) -> None:
         "(oracle)**: of the twelve kernels alone, by the true labels. All other columns use no "
         "labels. Columns are not scaled, as in the paper."
     )
+    parts += left_out(absent)
     command = "DMKC_DATA_DIR=... python pipelines/benchmarks/kmeans_accuracy.py"
     command += f" --sets {' '.join(options.sets)} --points {options.points}"
-    write("kmeans-accuracy", "Accuracy of kernel k-means methods", command, parts, data)
+    write(NAME, "Accuracy of kernel k-means methods", command, parts, data)
 
 
 if __name__ == "__main__":

@@ -29,16 +29,17 @@ def sklearn_kmeans(X: Any) -> Any:
     return KMeans(2, n_init=1, random_state=0).fit(X)
 
 
-def dask_ml_kmeans(X: Any) -> Any:
+def dask_ml_kmeans(X: Any, k: int = 2) -> Any:
     from dask_ml.cluster import KMeans as DaskKMeans
 
-    return DaskKMeans(2, random_state=0).fit(X)
+    return DaskKMeans(k, random_state=0).fit(X)
 
 
-def dask_ml_spectral(X: Any) -> Any:
+def dask_ml_spectral(X: Any, k: int = 2) -> Any:
     from dask_ml.cluster import SpectralClustering
 
-    return SpectralClustering(2, n_components=100, gamma=0.025, random_state=0).fit(X)
+    gamma = 0.5 / X.shape[1]
+    return SpectralClustering(k, n_components=100, gamma=gamma, random_state=0).fit(X)
 
 
 class Run:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from common import table, write
+from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, SparseKernelMMC
 from skmmc_sets import PUBLISHED, balanced_error, k_means, rows_of
 
@@ -74,10 +74,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    data = {}
-    for name in options.sets:
-        data[name] = measure(name)
-        print(name, {k: round(v, 2) for k, v in data[name]["errors"].items()}, flush=True)
+    data, absent = one_by_one("skmmc-table", options.sets, measure)
     columns = list(next(iter(data.values()))["errors"])
     names = ["k-means", "CPMMC", "SKMMC", "SKMMCv2"]
     header = ["set", "rows x columns", *(f"paper: {n}" for n in names), *columns, "vectors, sparse"]
@@ -97,7 +94,8 @@ def main() -> None:
         "and Spambase were not at hand."
     )
     command = "python pipelines/benchmarks/skmmc_table.py"
-    write("skmmc-table", "SKMMC: balanced error", command, [about, table(header, lines)], data)
+    parts = [about, table(header, lines), *left_out(absent)]
+    write("skmmc-table", "SKMMC: balanced error", command, parts, data)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accuracy import TASKS, k_means
-from common import table, write
+from common import left_out, one_by_one, table, write
 from dmkc import MultipleKernelClustering
 from dmkc.metrics import accuracy
 
@@ -61,21 +61,25 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines, data = [], {}
-    for name in options.sets:
-        for scale in ("standard", None):
-            found = measure(name, scale, options.seeds)
-            data[f"{name}, {scale}"] = found
-            cells = [
-                f"{np.mean(found[way]):.2f} ± {np.std(found[way]):.2f} "
-                f"({found[f'{way}, seconds']:.1f} s)"
-                for way in WAYS
-            ]
-            change = np.mean(found["subset"]) - np.mean(found["all rows"])
-            size = f"{TRAIN_ROWS[name]:,} of {found['rows']:,}"
-            kind = "standard" if scale else "none"
-            lines.append((name, size, kind, *cells, f"{change:+.2f}", f"{found['k-means']:.2f}"))
-            print(lines[-1], flush=True)
+    keys = [f"{name}, {scale}" for name in options.sets for scale in ("standard", None)]
+
+    def one(key: str) -> dict[str, Any]:
+        name, scale = key.split(", ")
+        return measure(name, None if scale == "None" else scale, options.seeds)
+
+    data, absent = one_by_one("subsets", keys, one, f"{options.seeds} seeds")
+    lines = []
+    for key, found in data.items():
+        name, scale = key.split(", ")
+        cells = [
+            f"{np.mean(found[way]):.2f} ± {np.std(found[way]):.2f} "
+            f"({found[f'{way}, seconds']:.1f} s)"
+            for way in WAYS
+        ]
+        change = np.mean(found["subset"]) - np.mean(found["all rows"])
+        size = f"{TRAIN_ROWS[name]:,} of {found['rows']:,}"
+        kind = "none" if scale == "None" else scale
+        lines.append((name, size, kind, *cells, f"{change:+.2f}", f"{found['k-means']:.2f}"))
     header = ("data", "training rows", "scaling", *WAYS)
     header += ("subset less all rows, points", "k-means (oracle scaling)")
     text = (
@@ -83,7 +87,8 @@ def main() -> None:
         "the seconds of a fit. Default settings; labels are used for nothing but the accuracy.\n\n"
     )
     command = f"DMKC_DATA_DIR=... python pipelines/benchmarks/subsets.py --seeds {options.seeds}"
-    write("subsets", "Training on a subset", command, [text + table(header, lines)], data)
+    parts = [text + table(header, lines), *left_out(absent)]
+    write("subsets", "Training on a subset", command, parts, data)
 
 
 if __name__ == "__main__":

@@ -91,3 +91,32 @@ def test_every_command_of_the_tour_runs(monkeypatch):
     assert len(printed) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) > 4
     same = tour.filled(page, printed)
     assert FENCE.sub("", same) == FENCE.sub("", page)
+
+
+def test_steps_of_a_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(PROJECT / "pipelines" / "docs"))
+    import first_time
+
+    page = "```sh\n# a remark\nmake demo   # builds\nls \\\n  -l\n```\n\n```text\nno\n```\n"
+    page += "\n```python\nimport x\n\nprint(1)\n```\n"
+    found = list(first_time.steps("p.md", page))
+    assert [step.code for step in found] == [
+        "make demo   # builds",
+        "ls \\\n  -l",
+        "import x\n\nprint(1)\n",
+    ]
+    assert found[2].shown == "Python: print(1)"
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    first = next(first_time.steps("README.md", readme))
+    assert first.code.startswith("make demo")
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"), [("true", "works"), ("echo gone; exit 3", "**fails** (3): gone")]
+)
+def test_outcome_of_a_step(monkeypatch, tmp_path, code, outcome):
+    monkeypatch.syspath_prepend(str(PROJECT / "pipelines" / "docs"))
+    import first_time
+
+    said, seconds = first_time.run(first_time.Step("p.md", "sh", code), tmp_path)
+    assert said == outcome and seconds >= 0
