@@ -41,7 +41,7 @@ def place(workers: int) -> Iterator[Client | None]:
         yield None
         return
     with (
-        LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client
