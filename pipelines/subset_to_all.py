@@ -57,7 +57,7 @@ def run(n: int, train_rows: int, out: Path, memory: str) -> dict[str, Any]:
     times: dict[str, float] = {}
     with (
         LocalCluster(
-            2, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+            n_workers=2, threads_per_worker=1, memory_limit=memory, dashboard_address=None
         ) as cluster,
         Client(cluster) as client,
     ):

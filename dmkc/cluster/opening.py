@@ -7,6 +7,7 @@ import importlib.metadata
 import logging
 import platform
 import socket
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,13 +16,14 @@ from distributed.security import Security
 
 from dmkc.cluster import start
 from dmkc.cluster.network import security_of
-from dmkc.cluster.queues import start_queue
+from dmkc.cluster.queues import Submissions, first_jobs, start_queue
 from dmkc.cluster.schema import QUEUES, Config, read
 from dmkc.cluster.start import ClusterError
 
 log = logging.getLogger("dmkc")
 
 PACKAGES = ("dmkc", "numpy", "scipy", "numba", "dask", "distributed", "zarr")
+LOOK_SECONDS = 1.0
 Starter = Callable[[Config, Security | None, contextlib.ExitStack], Client]
 STARTERS: dict[str, Starter] = {
     "threads": start.start_threads,
@@ -81,15 +83,22 @@ def dashboard_of(client: Client, config: Config) -> str | None:
 
 def _wait_for_a_worker(client: Client, config: Config) -> None:
     patience = config.get("wait") or start.CONNECT_SECONDS
-    try:
-        client.wait_for_workers(1, timeout=patience)
-    except TimeoutError:
-        logs = config.get("log_directory")
-        where = f" and at the jobs' output in {logs}" if logs else ""
-        hint = f"; look at the queue{where}" if config.kind in QUEUES else ""
-        raise ClusterError(
-            f"No worker of the {config.kind} cluster came within {patience:.0f} s{hint}."
-        ) from None
+    submissions = getattr(client.cluster, "submissions", None) or Submissions()
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with contextlib.suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=min(LOOK_SECONDS, max(end - time.monotonic(), 0.01)))
+            return
+        if not submissions.accepted and len(submissions.refused) >= first_jobs(config):
+            break
+    if submissions.refused and not submissions.accepted:
+        raise ClusterError(f"The queue refused every worker job: {submissions.refused[-1]}")
+    logs = config.get("log_directory")
+    where = f" and at the jobs' output in {logs}" if logs else ""
+    hint = f"; look at the queue{where}" if config.kind in QUEUES else ""
+    raise ClusterError(
+        f"No worker of the {config.kind} cluster came within {patience:.0f} s{hint}."
+    )
 
 
 def check_versions(client: Client) -> None:

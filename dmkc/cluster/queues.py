@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 import shlex
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Client
+from distributed import Client, Status
 from distributed.security import Security
 
 from dmkc.cluster.network import warn_if_open
 from dmkc.cluster.schema import STAGGER, Config
 from dmkc.cluster.start import LOOPBACK, connected
 from dmkc.cluster.values import PLAIN, ConfigError
+
+log = logging.getLogger("dmkc")
 
 CLASSES = {
     "slurm": "SLURMCluster",
@@ -27,6 +32,50 @@ CLASSES = {
 }
 OWN_NAMES = {"resources": "resource_spec", "memory_unit": "lsf_units"}
 """dask-jobqueue's names of keys that only some queues have."""
+RETRY_SECONDS = (2.0, 5.0)
+SAID = re.compile(r"stderr:\n(.*)", re.DOTALL)
+"""What the queue's command said, in an error of dask-jobqueue."""
+
+
+@dataclass
+class Submissions:
+    """What came of the jobs that were submitted."""
+
+    accepted: int = 0
+    refused: list[str] = field(default_factory=list)
+    """What the queue said of every job that it did not take."""
+
+    def noted_by(self, job_class: Any) -> Any:
+        """A class of jobs that tries some times, and notes down here what came of it.
+
+        Queues that are busy refuse jobs now and then, and Dask would not submit one again.
+        """
+        noted = self
+
+        class Noted(job_class):  # type: ignore[misc]
+            async def _submit_job(self, script_filename: str) -> Any:
+                for pause in (*RETRY_SECONDS, None):
+                    try:
+                        out = await super()._submit_job(script_filename)
+                    except (RuntimeError, OSError) as problem:
+                        reason = _reason(problem)
+                        log.warning("The queue refused a job: %s", reason)
+                        if pause is None:
+                            noted.refused.append(reason)
+                            self.status = Status.failed  # or the cluster could not be closed
+                            raise
+                        await asyncio.sleep(pause)
+                    else:
+                        noted.accepted += 1
+                        return out
+                raise AssertionError
+
+        return Noted
+
+
+def _reason(problem: Exception) -> str:
+    found = SAID.search(str(problem))
+    return " ".join((found[1] if found and found[1].strip() else str(problem)).split())
 
 
 def start_queue(config: Config, security: Security | None, stack: ExitStack) -> Client:
@@ -49,6 +98,12 @@ def start_queue(config: Config, security: Security | None, stack: ExitStack) -> 
     return connected(stack, cluster, security)
 
 
+def first_jobs(config: Config) -> int:
+    """How many jobs are submitted at the start."""
+    adapt = config.get("adapt")
+    return int(config.get("jobs") or 1) if adapt is None else max(1, int(adapt["minimum"]))
+
+
 def make(config: Config, security: Security | None) -> Any:
     """The cluster object of dask-jobqueue, with its scheduler started and no job submitted."""
     jobqueue = _jobqueue()
@@ -59,13 +114,17 @@ def make(config: Config, security: Security | None) -> Any:
     }
     if config["interface"] is None:
         options["host"] = None  # every interface: workers come from other machines
-    return getattr(jobqueue, CLASSES[config.kind])(
+    kind, submissions = getattr(jobqueue, CLASSES[config.kind]), Submissions()
+    cluster = kind(
         **worker_settings(config, security),
+        job_cls=submissions.noted_by(kind.job_cls),
         interface=config["interface"],
         security=security,
         shared_temp_directory=config["shared_directory"],
         scheduler_options=options,
     )
+    cluster.submissions = submissions
+    return cluster
 
 
 def _remove_keys(cluster: Any) -> None:

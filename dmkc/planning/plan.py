@@ -67,7 +67,7 @@ class Plan:
     seconds_low: float
     seconds_high: float
     memory_per_worker: int
-    """Bytes of a worker at most, with what it had in memory before."""
+    """Bytes of a worker at most, with the code and all else that it has in memory."""
     walltime: str
     """What to ask a queue for, as HH:MM:SS."""
     calibration_seconds: float
@@ -167,7 +167,6 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     seed = seed_of(settled.random_state)
     settled.set_params(random_state=seed)
     engine = open_engine(settled.client)
-    before = engine.resident()
     layout = settled._layout(rows, engine)
     if "dtype" in settled.get_params(deep=False):
         settled.set_params(dtype=layout.dtype.name)  # which would depend on the number of rows
@@ -177,11 +176,12 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     if train_rows is None and layout.sample_rows < rows.n_rows:
         sample = take_sample(rows, engine, layout.sample_rows, seed)
     threads = engine.threads
-    pilots = [
-        run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal)
-        for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads))
-    ]
-    workers = len(before)
+    pilots, resident = [], []
+    for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads)):
+        pilots.append(run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal))
+        resident.append(engine.resident())  # with all code that a fit loads and compiles
+    base = min(map(max, resident))  # some of a pilot's blocks may not have been let go of yet
+    workers = len(resident[-1])
     working = _working(rows, layout, -(-threads // workers))
     found = forecast(pilots, rows.n_rows, train_rows)
     expected = float(np.mean(found.totals)) + selected
@@ -210,7 +210,7 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
         seconds=expected,
         seconds_low=low,
         seconds_high=high,
-        memory_per_worker=max(before) + int(held / workers) + working,
+        memory_per_worker=base + int(held / workers) + working,
         walltime=walltime(high),
         calibration_seconds=time.perf_counter() - began,
         pilot_rows=tuple(pilot.rows for pilot in pilots),

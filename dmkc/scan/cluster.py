@@ -1,8 +1,9 @@
 """Scans on the workers of a Dask cluster.
 
 Every held block has a home: blocks are spread over the workers once, in contiguous runs, and each
-scan sends one task to every worker thread, which walks over the blocks that live there.  A scan is
-therefore as many tasks as there are threads, whatever the number of blocks.  Placement is soft: a
+scan sends one task to every worker thread, which walks over the blocks that live there, or some
+tasks where blocks are read anew.  The number of tasks goes with the threads, whatever the number of
+blocks, and all of them are one message.  Placement is soft: a
 block remembers how it was made, and when its worker is gone it is made again on another one; blocks
 also move to workers that have joined.  Where workers are killed again and again, which mostly means
 that they run out of memory, tasks become smaller: one block each, then half a block.
@@ -31,18 +32,18 @@ from dmkc.scan.engine import (
     Engine,
     Make,
     block_bytes_for,
-    load,
     only_node,
     resident_bytes,
-    run_block,
 )
-from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.grid import Grid, Node, Piece
+from dmkc.scan.tasks import fold_run, make_value, same, scan_run
 from dmkc.scan.waiting import Stuck, gather_all, wait_all
 
 log = logging.getLogger("dmkc")
 
 FAN_IN = 32
+TASKS_A_THREAD = 16
+"""At most, where blocks are read anew: enough to keep workers evenly busy."""
 ATTEMPTS = 5
 SPENT_SCANS = 32
 MOST_LEVEL = 64
@@ -133,7 +134,19 @@ class ClusterEngine(Engine):
             if not stuck and not any(_is_lost(p.future) for p in placed):
                 break
             self._recover(placed, stuck)
+        self._note_homes(placed)
         return list(placed)
+
+    def _note_homes(self, placed: Sequence[Placed]) -> None:
+        """Where blocks really are: an idle worker may have made some that were not meant for it.
+
+        A scan at the intended home would fetch such a block, and both workers would hold it.
+        """
+        found = self.client.who_has([p.future for p in placed])
+        for block in placed:
+            holders = found.get(block.future.key)
+            if holders and block.home not in holders:
+                block.home = holders[0]
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
@@ -174,10 +187,10 @@ class ClusterEngine(Engine):
         return parts, finer
 
     def _share_out(self, blocks: Sequence[Block]) -> None:
-        """Move blocks to workers that have joined, and away from those that have left."""
+        """Move blocks to workers that have few, such as new ones, and from those that have left."""
         workers = self._workers()
         placed = [b for b in blocks if isinstance(b, Placed)]
-        if not placed or {b.home for b in placed} == set(workers) or len(placed) < len(workers):
+        if len(placed) < len(workers):
             return
         number, total = next(_numbers), sum(workers.values())
         room = {w: -(-len(placed) * threads // total) for w, threads in workers.items()}
@@ -187,10 +200,13 @@ class ClusterEngine(Engine):
                 room[block.home] -= 1
             else:
                 moving.append(block)
-        homes = (home for home, free in room.items() for _ in range(free))
-        for block, home in zip(moving, homes, strict=False):
-            key = f"moved-{number}-{block.start}"
-            block.future, block.home = self._submit(_same, home, key, block.future), home
+        if not moving:
+            return
+        free = [home for home, left in room.items() for _ in range(left)]
+        homes = {f"moved-{number}-{b.start}": home for b, home in zip(moving, free, strict=False)}
+        moved = self._map(same, homes, [b.future for b in moving])
+        for block, future, home in zip(moving, moved, homes.values(), strict=True):
+            block.future, block.home = future, home
         log.info("%d of %d blocks moved to other workers.", len(moving), len(placed))
 
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
@@ -214,11 +230,9 @@ class ClusterEngine(Engine):
         depth = 0
         while len(futures) > FAN_IN:
             depth += 1
-            names = (f"{scan.name}-sum-{number}-{depth}-{i}" for i in itertools.count())
-            futures = [
-                self._submit(_fold_run, "", next(names), scan, futures[i : i + FAN_IN], grid)
-                for i in range(0, len(futures), FAN_IN)
-            ]
+            parts = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
+            keys = [f"{scan.name}-sum-{number}-{depth}-{i}" for i in range(len(parts))]
+            futures = self.client.map(fold_run, parts, scan=scan, grid=grid, key=keys, pure=False)
         # Letting go of futures is a message of its own, and the client sends one message in ten
         # milliseconds: done after every scan it would hold up the next one.
         self._spent = [*self._spent, futures] if len(self._spent) < SPENT_SCANS else [futures]
@@ -227,24 +241,17 @@ class ClusterEngine(Engine):
     def _scan_groups(
         self, scan: Scan, groups: list[tuple[str, list[Block]]], grid: Grid, number: int
     ) -> list[Future]:
-        """One message for all tasks, each bound for the home of its blocks."""
-        keys = [f"{scan.name}-{number}-{part}" for part in range(len(groups))]
-        homes = {key: [home] for key, (home, _) in zip(keys, groups, strict=True)}
-        with dask.annotate(workers=lambda key: homes[key], allow_other_workers=True):
-            return self.client.map(
-                _scan_run,
-                [[self._value(b) for b in run] for _, run in groups],
-                [[b.start for b in run] for _, run in groups],
-                scan=scan,
-                grid=grid,
-                key=keys,
-            )
+        """Tasks bound for the homes of their blocks."""
+        homes = {f"{scan.name}-{number}-{i}": home for i, (home, _) in enumerate(groups)}
+        values = [[self._value(b) for b in run] for _, run in groups]
+        starts = [[b.start for b in run] for _, run in groups]
+        return self._map(scan_run, homes, values, starts, scan=scan, grid=grid)
 
     def _scan_lazy(
         self, scan: Scan, blocks: Sequence[Block], grid: Grid, number: int
     ) -> list[Future]:
         """One graph for all blocks, so that each block's rows are freed once they are scanned."""
-        task = delayed(_scan_run, pure=False)
+        task = delayed(scan_run, pure=False)
         return self.client.compute(
             [
                 task(
@@ -261,16 +268,22 @@ class ClusterEngine(Engine):
     def _place(self, make: Make | None, blocks: Sequence[Block], name: str) -> list[Placed]:
         number = next(_numbers)
         computed = self._compute([b for b in blocks if isinstance(b, Lazy)])
-        placed = []
-        for home, run in self._spread(blocks):
-            for block in run:
-                if make is None and isinstance(block, Read):
-                    future = self.client.scatter(block.load(), workers=[home], hash=False)
-                else:
-                    value = computed.get(block.start) or self._value(block)
-                    key = f"{name}-{number}-{block.start}"
-                    future = self._submit(_make_value, home, key, value, make)
-                placed.append(Placed(future, block.start, block.stop, home, make, block))
+        spread = [(home, block) for home, run in self._spread(blocks) for block in run]
+        futures: dict[int, Future] = {}
+        homes: dict[str, str] = {}
+        values = []
+        for home, block in spread:
+            if make is None and isinstance(block, Read):
+                sent = self.client.scatter(block.load(), workers=[home], hash=False)
+                futures[block.start] = sent
+            else:
+                homes[f"{name}-{number}-{block.start}"] = home
+                values.append(computed.get(block.start) or self._value(block))
+        if homes:
+            made = self._map(make_value, homes, values, make=make)
+            starts = [block.start for _, block in spread if block.start not in futures]
+            futures.update(zip(starts, made, strict=True))
+        placed = [Placed(futures[b.start], b.start, b.stop, home, make, b) for home, b in spread]
         return sorted(placed, key=lambda p: p.start)  # runs of a worker need not be contiguous
 
     def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
@@ -296,10 +309,15 @@ class ClusterEngine(Engine):
                 block.future, block.home = new.future, new.home
         log.info("Blocks were spread again over %d worker(s).", len(homes))
 
-    def _submit(self, func: Callable, home: str, key: str, *args: Any) -> Future:
-        if not home:
-            return self.client.submit(func, *args, key=key)
-        return self.client.submit(func, *args, key=key, workers=[home], allow_other_workers=True)
+    def _map(
+        self, func: Callable, homes: dict[str, str], *values: Sequence[Any], **same: Any
+    ) -> list[Future]:
+        """One message for all tasks; `homes` are their keys and the workers they are bound for.
+
+        Keys are new ones, and so nothing is pure: Dask would hash all arguments to find a name.
+        """
+        with dask.annotate(workers=lambda key: [homes[key]], allow_other_workers=True):
+            return self.client.map(func, *values, key=list(homes), pure=False, **same)
 
     def _value(self, block: Block) -> Any:
         """What a task takes for a block: a future, or something that loads itself there."""
@@ -322,14 +340,14 @@ class ClusterEngine(Engine):
     def _groups(self, blocks: Sequence[Block]) -> list[tuple[str, list[Block]]]:
         """The runs of blocks that one task each walks over: one for every thread.
 
-        Blocks that are read in the task go one at a time, which keeps workers evenly busy; so do
-        all blocks once workers have run out of memory.
+        Blocks that are read in the task are some runs for every thread, which keeps workers evenly
+        busy; all blocks go one at a time once workers have run out of memory.
         """
         threads = self._workers()
         groups = []
         for home, run in self._spread(blocks):
-            single = self._block_a_task or not isinstance(run[0], Placed)
-            parts = len(run) if single else max(1, min(threads.get(home, 1), len(run)))
+            most = threads.get(home, 1) if isinstance(run[0], Placed) else TASKS_A_THREAD
+            parts = len(run) if self._block_a_task else min(most, len(run))
             for i in range(parts):
                 piece = run[i * len(run) // parts : (i + 1) * len(run) // parts]
                 groups.append((home, piece))
@@ -349,30 +367,3 @@ def _why_lost(name: str, error: BaseException) -> str:
         "of memory, give them more of it, or make columns anew on every scan "
         '(feature_mode="recompute").'
     )
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _make_value(rows: Any, make: Make | None) -> Any:
-    with one_blas_thread():
-        values = _rows(rows)
-        return values if make is None else make(values)
-
-
-def _scan_run(values: list, starts: list[int], scan: Scan, grid: Grid) -> list[Piece]:
-    pieces = [
-        run_block(scan, _rows(value), start, grid)
-        for value, start in zip(values, starts, strict=True)
-    ]
-    return fold_pieces(pieces, grid.n_leaves, scan.merge)
-
-
-def _fold_run(scan: Scan, parts: list[list[Piece]], grid: Grid) -> list[Piece]:
-    pieces = [piece for part in parts for piece in part]
-    return fold_pieces(pieces, grid.n_leaves, scan.merge)
-
-
-def _rows(value: Any) -> Any:
-    return load(value) if isinstance(value, Read) else value

@@ -19,6 +19,7 @@ import dask
 PRELOADED = ["faults_strike"]
 WORKERS = 2
 START_SECONDS = 60.0
+LOOK_SECONDS = 0.5
 
 # The fork server looks for modules where the environment says, and not where this process does.
 os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -112,8 +113,14 @@ def prepare(sink: str = os.devnull) -> None:
 
 
 def wait_for(process: Any, seconds: float) -> int | None:
-    """The exit code of a process, or None for one that had to be ended after this time."""
-    process.join(seconds)
+    """The exit code of a process, or None for one that had to be ended after this time.
+
+    Time in which the whole suite was stopped (SIGSTOP) does not count.
+    """
+    for _ in range(round(seconds / LOOK_SECONDS)):
+        process.join(LOOK_SECONDS)
+        if process.exitcode is not None:
+            break
     if process.exitcode is not None:
         return process.exitcode
     process.kill()

@@ -70,7 +70,9 @@ def scan_part(sizes: list[int], repeats: int) -> tuple[str, dict]:
                 del blocks, read
             else:
                 with (
-                    LocalCluster(THREADS, threads_per_worker=1, dashboard_address=None) as c,
+                    LocalCluster(
+                        n_workers=THREADS, threads_per_worker=1, dashboard_address=None
+                    ) as c,
                     Client(c) as client,
                 ):
                     p = prepared(X, client)

@@ -173,6 +173,34 @@ def test_workers_that_never_come():
             pass
 
 
+def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
+    calls, qsub = tmp_path / "calls", tmp_path / "qsub"
+    qsub.write_text(
+        f"#!/bin/sh\necho x >> {calls}\necho 'job rejected: no such queue' >&2\nexit 1\n"
+    )
+    qsub.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr("dmkc.cluster.opening.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("dmkc.cluster.queues.RETRY_SECONDS", (0.1,))
+    config = {
+        "kind": "sge",
+        "jobs": 1,
+        "cores": 1,
+        "memory": "1GiB",
+        "walltime": "00:10:00",
+        "interface": "lo",
+        "wait": "10 min",
+        "log_directory": str(tmp_path / "logs"),
+    }
+    why = "refused every worker job: job rejected: no such queue"
+    with (
+        pytest.raises(cluster.ClusterError, match=why),
+        cluster.open(config),
+    ):
+        pass
+    assert len(calls.read_text().split()) == 2
+
+
 def test_workers_with_other_versions_are_refused(process_client, monkeypatch):
     check_versions(process_client)
     monkeypatch.setattr("dmkc.__version__", "99.0")

@@ -1,0 +1,104 @@
+"""How the engine of a cluster cuts scans into tasks, and where it keeps blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from dmkc.data.blocks import Read
+from dmkc.scan.base import Scan
+from dmkc.scan.cluster import FAN_IN, TASKS_A_THREAD, ClusterEngine
+from dmkc.scan.grid import Grid
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A reader of rows that hold their own number."""
+
+    def read(self, start, stop):
+        return np.arange(start, stop, dtype=float)[:, None]
+
+
+@dataclass(frozen=True)
+class Total(Scan):
+    """The sum of all rows."""
+
+    name = "total"
+
+    def block(self, rows, first_row, leaf_rows):
+        return (rows.sum(),)
+
+
+N = 120
+GRID = Grid(N, 1, 0)
+BLOCKS = [Read(Numbers(), i, i + 1) for i in range(N)]
+EXPECTED = (N * (N - 1) / 2,)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def messages(client, monkeypatch):
+    """The number of tasks of every message to the scheduler."""
+    send, sent = client._graph_to_futures, []
+
+    def counted(expr, keys, *args, **kwargs):
+        sent.append(len(keys))
+        return send(expr, keys, *args, **kwargs)
+
+    monkeypatch.setattr(client, "_graph_to_futures", counted)
+    return sent
+
+
+def test_many_blocks_that_are_read_are_few_tasks_and_messages(client, messages):
+    engine = ClusterEngine(client)
+    assert engine.scan(Total(), BLOCKS, GRID) == EXPECTED
+    tasks = TASKS_A_THREAD * 3
+    assert messages == [tasks, -(-tasks // FAN_IN)]
+
+
+def test_few_blocks_that_are_read_are_a_task_each(client, messages):
+    grid = Grid(10, 1, 0)
+    assert ClusterEngine(client).scan(Total(), BLOCKS[:10], grid) == (45,)
+    assert messages == [10]
+
+
+def test_blocks_are_held_by_one_message_and_scanned_by_a_task_a_thread(client, messages):
+    engine = ClusterEngine(client)
+    held = engine.hold(np.copy, BLOCKS, "held")
+    assert engine.scan(Total(), held, GRID) == EXPECTED
+    assert messages[0] == N and messages[-1] == 3
+    np.testing.assert_array_equal(
+        np.ravel(engine.collect(np.copy, held, "again")), np.arange(N, dtype=float)
+    )
+
+
+def test_blocks_that_another_worker_made_are_found_and_shared_out(client, monkeypatch):
+    """All blocks are made by one worker, as when the others were slow to start."""
+    engine = ClusterEngine(client)
+    first = min(engine._workers())
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_spread", lambda blocks: [(first, list(blocks))])
+        held = engine.hold(np.copy, BLOCKS, "held")
+    for block in held:
+        block.home = max(engine._workers())
+    engine._note_homes(held)
+    where = client.who_has([b.future for b in held])
+    assert all(b.home in where[b.future.key] for b in held)
+    assert engine.scan(Total(), held, GRID) == EXPECTED
+    assert Counter(b.home for b in held) == dict.fromkeys(engine._workers(), N // 3)
+    where = client.who_has([b.future for b in held])
+    assert all(list(where[b.future.key]) == [b.home] for b in held)
