@@ -29,11 +29,15 @@ import yaml
 from dmkc.resume.journal import NAME as JOURNAL
 
 COMMANDS = {
-    "sbatch": 'for last; do :; done\nsetsid bash "$last" > "$last.out" 2>&1 &\necho $!',
+    "sbatch": 'for last; do :; done\njob=$(mktemp "$0.XXXXXX")\ncp "$last" "$job"\n'
+    'setsid bash "$job" > "$job.out" 2>&1 &\necho $!',
     "squeue": 'for last; do :; done\nkill -0 "$last" 2>/dev/null && echo RUNNING',
     "scancel": 'for last; do :; done\ncase $last in *[!0-9]*) ;; *) kill -- "-$last" ;; esac',
 }
-"""A queue of this machine, in the words of SLURM: enough for the demonstration."""
+"""A queue of this machine, in the words of SLURM: enough for the demonstration.
+
+Scripts are copied, since whoever submits one may remove it at once.
+"""
 
 
 def dmkc(*words: str) -> str:
@@ -91,7 +95,7 @@ def demo(folder: Path) -> int:
         (folder / "bin" / name).chmod(0o755)
     os.environ["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     config = {"kind": "slurm", "jobs": 1, "cores": 1, "memory": "1GiB", "walltime": "00:10:00"}
-    config |= {"interface": "lo", "wait": "60s", "python": sys.executable}
+    config |= {"interface": "lo", "wait": "120s", "python": sys.executable}
     config |= {name: str(folder) for name in ("log_directory", "local_directory")}
     (folder / "queue.yaml").write_text(yaml.safe_dump(config))
     rows = folder / "rows.zarr"
