@@ -156,7 +156,8 @@ def main() -> None:
         f"Default settings, {where}, rows in memory. Times are those of a fit with the labels of "
         "all rows; the error is that of the predicted time relative to the real one. All memory "
         f"had been taken before, at {taking[0]:.2f} s a GiB; taken again it cost {taking[1]:.2f} "
-        "s a GiB. The first is no part of a plan.\n\n"
+        "s a GiB. The first is no part of a plan. The load of the machine at the end was "
+        f"{os.getloadavg()[1]:.1f}; other work at the same time makes both times uncertain.\n\n"
     )
     command = "python pipelines/benchmarks/planner.py --rows " + " ".join(map(str, options.rows))
     if options.workers:

@@ -84,6 +84,13 @@ eight times the memory of all workers ([larger than memory](results/larger-than-
 
 On one machine threads are a good choice: they share memory and need no scheduler, and in the tables
 above worker processes are no faster.
+
+## Many workers
+
+What a scan of {paper_rows:,} rows on {paper_workers} workers would cost beside its work, on paper,
+from scans that do nothing ([scheduler load](results/scheduler-load.md)):
+
+{beside}
 """
 
 
@@ -92,6 +99,7 @@ def page() -> str:
     speed, labelling, subsets, larger = (
         _data(name) for name in ("speed", "labelling", "subsets", "larger-than-memory")
     )
+    load = _data("scheduler-load")
     lost = [_mean(found["subset"]) - _mean(found["all rows"]) for found in subsets.values()]
     about = json.loads((RESULTS / "speed.json").read_text())["machine"]
     return TEXT.format(
@@ -106,6 +114,9 @@ def page() -> str:
         highest=max(lost),
         middle=statistics.median(lost),
         larger=_larger(larger),
+        paper_rows=load["paper"]["rows"],
+        paper_workers=load["paper"]["workers"],
+        beside=_beside(load["derived"]),
     )
 
 
@@ -167,6 +178,16 @@ def _larger(found: list[dict[str, Any]]) -> str:
         for each in found
     ]
     return table(("mode", "fit, s", "labels, s", "passes", "peak of a worker, MB"), rows)
+
+
+def _beside(found: list[dict[str, Any]]) -> str:
+    names = {"held": "held in memory", "read": "read anew"}
+    rows = [
+        (names[each["kind"]], f"{each['work']:.1f}", f"{each['beside']:.1f}")
+        for each in found
+        if "work" in each
+    ]
+    return table(("blocks are", "work, s a scan", "beside it, s a scan"), rows)
 
 
 if __name__ == "__main__":
