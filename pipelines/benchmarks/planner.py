@@ -131,9 +131,10 @@ def main() -> None:
     if any(os.environ.get(name) != value for name, value in KEEPING.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEPING})
     warnings.simplefilter("ignore")
-    taking = [take(int(options.gib * 2**30)) for _ in range(2)]
-    print("taking memory, s/GiB:", *taking, flush=True)
     kept = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
+    taking = [take(int(options.gib * 2**30)) for _ in range(2)]
+    taking = kept.setdefault("taking", taking)
+    print("taking memory, s/GiB:", *taking, flush=True)
     header = ("data", "rows", "method", "predicted", "range", "real", "error", "in range")
     header += ("scans predicted", "scans", "features", "planned in")
     lines, data = [], []
@@ -144,8 +145,10 @@ def main() -> None:
                 X = np.asarray(make(n))
                 for method in options.methods:
                     case = f"{name} {n} {method}"
-                    result = kept.get(case) or measure(method, k, X, client, options.most)
-                    kept[case] = result
+                    if case not in kept:
+                        kept[case] = measure(method, k, X, client, options.most)
+                        kept["load"] = os.getloadavg()[1]
+                    result = kept[case]
                     if options.keep:
                         options.keep.write_text(json.dumps(kept))
                     data.append({"data": name, "rows": n, "method": method, **result})
@@ -157,7 +160,7 @@ def main() -> None:
         "all rows; the error is that of the predicted time relative to the real one. All memory "
         f"had been taken before, at {taking[0]:.2f} s a GiB; taken again it cost {taking[1]:.2f} "
         "s a GiB. The first is no part of a plan. The load of the machine at the end was "
-        f"{os.getloadavg()[1]:.1f}; other work at the same time makes both times uncertain.\n\n"
+        f"{kept['load']:.1f}; other work at the same time makes both times uncertain.\n\n"
     )
     command = "python pipelines/benchmarks/planner.py --rows " + " ".join(map(str, options.rows))
     if options.workers:
