@@ -31,7 +31,8 @@ from dmkc.resume.journal import NAME as JOURNAL
 COMMANDS = {
     "sbatch": 'for last; do :; done\njob=$(mktemp "$0.XXXXXX")\ncp "$last" "$job"\n'
     'setsid bash "$job" > "$job.out" 2>&1 &\necho $!',
-    "squeue": 'for last; do :; done\nkill -0 "$last" 2>/dev/null && echo RUNNING',
+    "squeue": "for last; do :; done\n"
+    'case $(ps -o stat= -p "$last") in "" | Z*) ;; *) echo RUNNING ;; esac',
     "scancel": 'for last; do :; done\ncase $last in *[!0-9]*) ;; *) kill -- "-$last" ;; esac',
 }
 """A queue of this machine, in the words of SLURM: enough for the demonstration.
