@@ -115,7 +115,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("run"), help="folder of the run")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two looks")
     parser.add_argument("--most", type=int, default=20, help="how often to submit it again")
-    parser.add_argument("--demo", action="store_true", help="no queue needed; a minute or less")
+    parser.add_argument("--demo", action="store_true", help="no queue needed; a minute or two")
     options, fit = parser.parse_known_args(words)
     if options.demo:
         with tempfile.TemporaryDirectory() as folder:
