@@ -31,7 +31,8 @@ from dmkc.resume.journal import NAME as JOURNAL
 COMMANDS = {
     "sbatch": 'for last; do :; done\njob=$(mktemp "$0.XXXXXX")\ncp "$last" "$job"\n'
     'setsid bash "$job" > "$job.out" 2>&1 &\necho $!',
-    "squeue": 'for last; do :; done\nkill -0 "$last" 2>/dev/null && echo RUNNING',
+    "squeue": "for last; do :; done\n"
+    'case $(ps -o stat= -p "$last") in "" | Z*) ;; *) echo RUNNING ;; esac',
     "scancel": 'for last; do :; done\ncase $last in *[!0-9]*) ;; *) kill -- "-$last" ;; esac',
 }
 """A queue of this machine, in the words of SLURM: enough for the demonstration.
@@ -114,7 +115,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("run"), help="folder of the run")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two looks")
     parser.add_argument("--most", type=int, default=20, help="how often to submit it again")
-    parser.add_argument("--demo", action="store_true", help="no queue needed; a minute or less")
+    parser.add_argument("--demo", action="store_true", help="no queue needed; a minute or two")
     options, fit = parser.parse_known_args(words)
     if options.demo:
         with tempfile.TemporaryDirectory() as folder:
