@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
+from dmkc.clusterers.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.shapes import SHAPES, shaped
 from dmkc.kernels import Kernel, Linear

@@ -11,11 +11,11 @@ import numpy as np
 from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
-from dmkc.clusterers.planes.separation import separation
 from dmkc.clusterers.planes.solvers import WHOLE
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows
+from dmkc.clusterers.separation import separation
 from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.progress import Progress

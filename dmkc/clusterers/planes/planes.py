@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
+from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes.few_columns import WIDE_ROWS
 from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
     PlaneSettings,
