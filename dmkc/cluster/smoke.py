@@ -13,7 +13,6 @@ from dmkc.cluster.schema import Config
 from dmkc.cluster.start import ClusterError
 from dmkc.data import as_rows
 from dmkc.scan.engine import Engine, ThreadEngine, open_engine
-from dmkc.scan.grid import Grid
 from dmkc.scan.survey import SurveyScan, sample_positions
 
 ROWS, COLUMNS = 50_000, 16
@@ -59,7 +58,7 @@ def smoke_scan(client: Client) -> Smoke:
 
 def _survey(engine: Engine, X: np.ndarray) -> tuple[Any, float]:
     rows = as_rows(X)
-    grid = Grid.plan(ROWS, COLUMNS, engine.block_bytes, engine.threads)
+    grid = engine.grid(ROWS, COLUMNS)
     blocks = engine.bring(rows.blocks(grid.block_rows))
     scan = SurveyScan(sample_positions(ROWS, 100, 0))
     engine.scan(scan, blocks, grid)

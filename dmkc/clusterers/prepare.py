@@ -223,7 +223,7 @@ def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     rank = min(settings.rank, n) if given is None else len(given)
     width = padded(column_offsets(settings.kernels, d, rank)[-1])
     dtype = _dtype(settings.dtype, n, width)
-    grid = Grid.plan(n, max(width, scan_width(rows)), engine.block_bytes, engine.threads)
+    grid = engine.grid(n, max(width, scan_width(rows)))
     mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
     return Layout(grid, width, dtype, mode, sample_size(settings, d))
 

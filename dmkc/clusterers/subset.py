@@ -16,7 +16,6 @@ from dmkc.data import Rows, Weighted, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
-from dmkc.scan.grid import Grid
 from dmkc.scan.survey import TakeScan, sample_positions
 
 
@@ -57,7 +56,7 @@ def take_subset(
         positions = np.union1d(positions, rows.tied)
     sample = sample_positions(n, sample_size(settings, rows.n_columns), settings.seed)
     wanted = np.union1d(positions, sample) if len(sample) > len(positions) else positions
-    grid = Grid.plan(n, scan_width(rows), engine.block_bytes, engine.threads)
+    grid = engine.grid(n, scan_width(rows))
     blocks = list(rows.blocks(grid.block_rows))
     if sample_weight is not None:
         blocks = with_weights(blocks, check_weights(sample_weight, n))
@@ -92,7 +91,7 @@ def spread_all(
     maker = features.columns
     n, d = rows.n_rows, rows.n_columns
     width = max(maker.width, scan_width(rows))
-    grid = Grid.plan(n, width, engine.block_bytes, engine.threads, maker.leaf_rows)
+    grid = engine.grid(n, width, maker.leaf_rows)
     mode = choose_mode(settings, n, d, maker.width, np.dtype(maker.dtype).itemsize, engine)
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     return spread(engine, blocks, grid, maker, mode, settings.store_path), mode

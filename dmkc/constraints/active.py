@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
 from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.grid import Grid
 from dmkc.scan.survey import TakeScan, sample_positions
 
 STRATEGIES = ("auto", "margin", "farthest")
@@ -84,7 +83,7 @@ def next_pairs(
 
 def _taken(rows: Rows, positions: np.ndarray) -> Any:
     engine = ThreadEngine()
-    grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
+    grid = engine.grid(rows.n_rows, scan_width(rows))
     return engine.scan(TakeScan(positions), rows.blocks(grid.block_rows), grid)[0]
 
 

@@ -15,7 +15,7 @@ from dmkc.data import Block, Container, Lazy, Read, Rows
 from dmkc.data.blocks import HeldArray, HeldSparse, Reader, Values, bounds, csr
 from dmkc.data.rows import Source, scan_width
 from dmkc.scan.engine import Engine
-from dmkc.scan.grid import MAX_LEAF_ROWS, Grid
+from dmkc.scan.grid import MAX_LEAF_ROWS
 from dmkc.scan.survey import TakeScan, sample_positions
 
 
@@ -49,7 +49,7 @@ class Sample:
 def take_sample(rows: Rows, engine: Engine, size: int, seed: int) -> Sample:
     """The sample that a fit of all rows begins from, by one pass over them."""
     positions = sample_positions(rows.n_rows, size, seed)
-    grid = Grid.plan(rows.n_rows, scan_width(rows), engine.block_bytes, engine.threads)
+    grid = engine.grid(rows.n_rows, scan_width(rows))
     values, _ = engine.scan(TakeScan(positions), list(rows.blocks(grid.block_rows)), grid)
     return Sample(positions, values)
 

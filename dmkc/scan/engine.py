@@ -30,6 +30,8 @@ Make = Callable[[Any], Any]
 
 MAX_BLOCK_BYTES = 48 << 20
 MIN_BLOCK_BYTES = 2 << 20
+LARGE_BLOCK_BYTES = 384 << 20
+"""Where blocks would be very many."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ def only_node(pieces: Sequence[Piece], grid: Grid, scan: Scan) -> Node:
     return done[0][2]
 
 
-def block_bytes_for(memory_per_thread: float) -> int:
+def block_bytes_for(memory_per_thread: float, most: int = MAX_BLOCK_BYTES) -> int:
     """Tens of MB, less where a worker has little memory."""
-    return int(min(MAX_BLOCK_BYTES, max(memory_per_thread / 8, MIN_BLOCK_BYTES)))
+    return int(min(most, max(memory_per_thread / 8, MIN_BLOCK_BYTES)))
 
 
 class Engine(ABC):
@@ -91,6 +93,11 @@ class Engine(ABC):
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory, put where scans can use them again and again."""
         return list(blocks)
+
+    def grid(self, n_rows: int, width: int, leaf_rows: int | None = None) -> Grid:
+        """Blocks for rows of so many columns."""
+        most = block_bytes_for(self.memory / self.threads, LARGE_BLOCK_BYTES)
+        return Grid.plan(n_rows, width, self.block_bytes, self.threads, leaf_rows, most)
 
     @abstractmethod
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:

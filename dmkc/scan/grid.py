@@ -32,6 +32,10 @@ def leaf_rows_for(width: int) -> int:
     return rows
 
 
+MANY_BLOCKS = 64
+"""Blocks for every thread from which on larger blocks are better than more of them."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """The leaves of `n_rows` rows, grouped into blocks of ``2**level`` leaves."""
@@ -48,12 +52,20 @@ class Grid:
         target_bytes: int,
         threads: int,
         leaf_rows: int | None = None,
+        most_bytes: int = 0,
     ) -> Grid:
-        """Blocks of at most `target_bytes` (float32), and several for every thread."""
+        """Blocks of at most `target_bytes` (float32), and several for every thread.
+
+        Where that would be very many for every thread, blocks grow up to `most_bytes`: a scheduler
+        pays for each of them.
+        """
         leaf = leaf_rows or leaf_rows_for(width)
         n_leaves = -(-n_rows // leaf)
-        by_bytes = max(1, target_bytes // (leaf * width * 4))
-        by_threads = max(1, n_leaves // (4 * max(1, threads)))
+        leaf_bytes, threads = leaf * width * 4, max(1, threads)
+        by_bytes = max(1, target_bytes // leaf_bytes)
+        fewer = n_leaves // (MANY_BLOCKS * threads)
+        by_bytes = max(by_bytes, min(fewer, most_bytes // leaf_bytes))
+        by_threads = max(1, n_leaves // (4 * threads))
         level = min(by_bytes, by_threads).bit_length() - 1
         return cls(n_rows, leaf, level)
 

@@ -16,7 +16,6 @@ from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.survey import TakeScan, sample_positions
 from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
@@ -139,7 +138,7 @@ def _take(
         raise ValueError(f"An answer names row {asked.max()}, but X has {n} rows.")
     size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
     positions = np.union1d(sample_positions(n, size, seed), asked)
-    grid = Grid.plan(n, scan_width(rows), engine.block_bytes, engine.threads)
+    grid = engine.grid(n, scan_width(rows))
     blocks = list(rows.blocks(grid.block_rows))
     if sample_weight is not None:
         blocks = with_weights(blocks, check_weights(sample_weight, n))

@@ -23,7 +23,7 @@ from dmkc.data import Read
 from dmkc.datasets import make_ringnorm
 from dmkc.scan.base import Scan
 from dmkc.scan.cluster import ClusterEngine
-from dmkc.scan.engine import MAX_BLOCK_BYTES
+from dmkc.scan.engine import LARGE_BLOCK_BYTES, MAX_BLOCK_BYTES
 from dmkc.scan.grid import Grid
 from scheduler_load_processes import Cost, simulated
 
@@ -124,7 +124,13 @@ def fitted(found: list[dict[str, Any]], kind: str) -> dict[str, float]:
 
 def on_paper(line: dict[str, float], speed: float) -> dict[str, float]:
     """A scan of very many rows: blocks, seconds of work of each worker, and seconds beside it."""
-    grid = Grid.plan(PAPER_ROWS, PAPER_WIDTH, MAX_BLOCK_BYTES, PAPER_WORKERS)
+    grid = Grid.plan(
+        PAPER_ROWS,
+        PAPER_WIDTH,
+        MAX_BLOCK_BYTES,
+        PAPER_WORKERS,
+        most_bytes=LARGE_BLOCK_BYTES,
+    )
     work = PAPER_ROWS / PAPER_WORKERS / speed
     more = line["scan"] + line["block"] * grid.n_blocks
     return {"blocks": grid.n_blocks, "work": work, "beside": more, "share": more / work}

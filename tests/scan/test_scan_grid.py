@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dmkc.scan.grid import (
     LEAF_BYTES,
+    MANY_BLOCKS,
     MAX_LEAF_ROWS,
     MIN_LEAF_ROWS,
     Grid,
@@ -131,3 +132,21 @@ def test_a_plan_covers_all_rows_with_aligned_blocks(n, width, target, threads):
     assert (grid.n_blocks - 1) * grid.block_rows < n <= grid.n_blocks * grid.block_rows
     assert grid.level == 0 or grid.block_rows * width * 4 <= target
     assert grid.n_blocks >= min(grid.n_leaves, threads)
+
+
+@given(
+    n=st.integers(1, 10**11),
+    width=st.integers(1, 5000),
+    target=st.integers(1, 2**26),
+    most=st.integers(0, 2**30),
+    threads=st.integers(1, 500),
+)
+def test_blocks_grow_only_where_they_would_be_very_many(n, width, target, most, threads):
+    small = Grid.plan(n, width, target, threads)
+    grown = Grid.plan(n, width, target, threads, most_bytes=most)
+    assert grown.leaf_rows == small.leaf_rows
+    if small.n_blocks <= MANY_BLOCKS * threads:
+        assert grown == small
+    if grown != small:
+        assert grown.block_rows * width * 4 <= most
+        assert MANY_BLOCKS * threads <= grown.n_blocks < small.n_blocks

@@ -22,7 +22,6 @@ from dmkc.data.rows import scan_width
 from dmkc.progress import Progress
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.grid import Grid
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.survey import Survey, SurveyScan
 
@@ -173,7 +172,7 @@ class KMeans(RowClusterer):
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         self._check_parameters()
         width = scan_width(rows)
-        grid = Grid.plan(rows.n_rows, width, engine.block_bytes, engine.threads)
+        grid = engine.grid(rows.n_rows, width)
         fits = rows.n_rows * width * rows.dtype.itemsize <= engine.memory
         sample = max(self.sample_rows, 2 * self.n_clusters)
         return Layout(grid, width, rows.dtype, "persist" if fits else "recompute", sample)
