@@ -56,7 +56,7 @@ def running_sge():
     old = os.environ.get("SGE_ROOT")
     os.environ["SGE_ROOT"] = "/var/lib/gridengine"
     try:
-        subprocess.run([PROVISION, "start"], check=True, timeout=120)
+        subprocess.run([PROVISION, "start"], check=True, timeout=240)
         yield
     finally:
         subprocess.run([PROVISION, "stop"], check=True, timeout=120)
