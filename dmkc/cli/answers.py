@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from dmkc.cli.errors import UserError
-from dmkc.selection.asking import read_answers
+from dmkc.cli.outputs import write_text
+from dmkc.selection.choose import Answer
+
+YES = ("y", "yes", "1", "true", "same")
+NO = ("n", "no", "0", "false", "different")
+HEAD = ("row", "other_row", "same")
 
 
 def add_answers(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +26,7 @@ def add_answers(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Any]:
+def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Answer]:
     """The answers in the file that was named; none when it may be new and is."""
     if args.answers is None:
         return []
@@ -29,3 +36,31 @@ def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Any]:
             return []
         raise UserError(f"There is no file {args.answers}; dmkc select --ask makes one.")
     return read_answers(path)
+
+
+def read_answers(path: str | Path) -> list[Answer]:
+    """Answers from a CSV file with lines such as `3,17,yes`; a first line of names is skipped."""
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.reader(file) if line]
+    if lines and [word.strip() for word in lines[0]] == list(HEAD):
+        lines = lines[1:]
+    return [_read(line, path) for line in lines]
+
+
+def write_answers(path: str | Path, answers: Iterable[Answer]) -> None:
+    """Write answers as `read_answers` reads them; a file that was there stays until it is done."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEAD)
+    writer.writerows((i, j, "yes" if same else "no") for i, j, same in answers)
+    write_text(Path(path), text.getvalue())
+
+
+def _read(line: Sequence[str], path: str | Path) -> Answer:
+    words = [word.strip().lower() for word in line]
+    if len(words) == 3 and words[0].isdigit() and words[1].isdigit() and words[2] in YES + NO:
+        return int(words[0]), int(words[1]), words[2] in YES
+    raise ValueError(
+        f"{path} has a line {','.join(line)!r}; a line holds two row numbers and yes or no, "
+        "such as 3,17,yes."
+    )

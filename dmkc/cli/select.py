@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.answers import add_answers, answers_of, write_answers
 from dmkc.cli.common import (
     add_command,
     add_voice,
@@ -24,7 +24,7 @@ from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import as_argument, estimator_values, whole_number
 from dmkc.cli.tables import open_table
 from dmkc.modelfile import ESTIMATORS
-from dmkc.selection.asking import Asking, write_answers
+from dmkc.selection.asking import Asking
 from dmkc.selection.choose import Selection
 from dmkc.selection.run import select
 

@@ -26,8 +26,6 @@ SEEDS_AT_ONCE = 256
 
 Grouping = Callable[[np.ndarray], np.ndarray]
 """From rows to the cluster of each."""
-
-
 Beginning = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 """From rows, their shares and a number to so many columns."""
 

@@ -3,10 +3,10 @@
 Every held block has a home: blocks are spread over the workers once, in contiguous runs, and each
 scan sends one task to every worker thread, which walks over the blocks that live there, or some
 tasks where blocks are read anew.  The number of tasks goes with the threads, whatever the number of
-blocks, and all of them are one message.  Placement is soft: a
-block remembers how it was made, and when its worker is gone it is made again on another one; blocks
-also move to workers that have joined.  Where workers are killed again and again, which mostly means
-that they run out of memory, tasks become smaller: one block each, then half a block.
+blocks, and all of them are one message.  Placement is soft: a block remembers how it was made, and
+when its worker is gone it is made again on another one; blocks also move to workers that have
+joined.  Where workers are killed again and again, which mostly means that they run out of memory,
+tasks become smaller: one block each, then half a block.
 """
 
 from __future__ import annotations

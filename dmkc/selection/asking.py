@@ -6,23 +6,20 @@ next and takes the answer.  In a notebook it is shown as the two rows side by si
 
 from __future__ import annotations
 
-import csv
 import html
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from dmkc.selection.evidence import standardised
+
 if TYPE_CHECKING:
-    from dmkc.selection.choose import Answer, Selection
+    from dmkc.selection.choose import Selection
 
 MOST_SHOWN = 12
 """Columns of two rows that are shown, those first in which they differ most."""
-YES = ("y", "yes", "1", "true", "same")
-NO = ("n", "no", "0", "false", "different")
-HEAD = ("row", "other_row", "same")
 
 
 class Asking:
@@ -100,36 +97,8 @@ def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -
     """Two rows of the sample as columns; those first that differ most, in standard deviations."""
     values, names = selection.gathered.values, selection.gathered.columns
     at = np.searchsorted(selection.positions, [i, j])
-    spread = values.std(axis=0)
-    apart = np.abs(values[at[0]] - values[at[1]]) / np.where(spread > 0, spread, 1.0)
+    apart = np.abs(np.subtract(*standardised(values)[at]))
     order = np.argsort(-apart, kind="stable")[:most]
     names = names or [f"column {k}" for k in range(values.shape[1])]
     table = values[np.ix_(at, order)].T
     return pd.DataFrame(table, index=[names[k] for k in order], columns=[f"row {i}", f"row {j}"])
-
-
-def read_answers(path: Any) -> list[Answer]:
-    """Answers from a CSV file with lines such as `3,17,yes`; a first line of names is skipped."""
-    with open(path, encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.reader(file) if line]
-    if lines and [word.strip() for word in lines[0]] == list(HEAD):
-        lines = lines[1:]
-    return [_read(line, path) for line in lines]
-
-
-def write_answers(path: Any, answers: Iterable[Answer]) -> None:
-    """Write answers as `read_answers` reads them."""
-    with open(Path(path), "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows((i, j, "yes" if same else "no") for i, j, same in answers)
-
-
-def _read(line: Sequence[str], path: Any) -> Answer:
-    words = [word.strip().lower() for word in line]
-    if len(words) == 3 and words[0].isdigit() and words[1].isdigit() and words[2] in YES + NO:
-        return int(words[0]), int(words[1]), words[2] in YES
-    raise ValueError(
-        f"{path} has a line {','.join(line)!r}; a line holds two row numbers and yes or no, "
-        "such as 3,17,yes."
-    )

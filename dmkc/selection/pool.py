@@ -1,6 +1,6 @@
-"""The candidates: starts x kernel widths x scalings x balance, fitted to a sample in batches.
+"""The candidates: starts x kernel banks x scalings, fitted to a sample in batches.
 
-All starts of a bank share every scan.  C is calibrated to the data (see `margin.calibrated_c`),
+All starts of a bank share every scan.  C is calibrated to the data (see `calibrated_c`),
 without which most candidates would collapse or never leave their start.
 """
 
@@ -61,7 +61,7 @@ class Candidate:
     """A clustering of the sample, and how it came about."""
 
     scale: str | None
-    kernels: tuple[Kernel, ...]
+    kernels: Bank
     C: float
     balance: float | None
     start: str
@@ -117,7 +117,7 @@ def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int
 
 def _ready(
     rows: np.ndarray,
-    bank: tuple[Kernel, ...],
+    bank: Bank,
     scale: str | None,
     n_clusters: int,
     rank: int,
@@ -147,7 +147,7 @@ def _all_starts(ready: Prepared, shapes: Sequence[Start], m: int, seed: int) -> 
 def _fits(
     ready: Prepared,
     starts: list[Start],
-    bank: tuple[Kernel, ...],
+    bank: Bank,
     scale: str | None,
     balance: float | None,
     m: int,
@@ -157,9 +157,9 @@ def _fits(
     c = made_of.C
     if c is None:
         c = calibrated_c(ready, k_means_start(ready, starts, m, seed), m, made_of.norm)
-    found = []
     settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
     fits = race(ready, settings, m, starts, Progress(0, settings.tol))
+    found = []
     for start, fit in zip(starts, fits, strict=True):
         model = Learned(fit, start.name, settings).kernel_model(ready.features)
         labels = model.label_pipeline().answer(ready.sample.columns)

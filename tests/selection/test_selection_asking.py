@@ -16,7 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 import dmkc
 from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
-from dmkc.selection.asking import Asking, read_answers, write_answers
+from dmkc.cli.answers import read_answers, write_answers
+from dmkc.selection.asking import Asking
 
 OPTIONS = ["--kernels", "linear,gaussian:0.5", "--scale", "standard", "--rank", "20", "--seed", "0"]
 
