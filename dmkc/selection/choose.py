@@ -18,6 +18,7 @@ from dmkc.selection.asking import Asking
 from dmkc.selection.evidence import standardised
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
+from dmkc.selection.questions import Opinions, Told, best_pairs, clearness, rows_to_move
 from dmkc.selection.scores import agreements
 
 DIFFERENT = 0.5
@@ -25,14 +26,10 @@ DIFFERENT = 0.5
 MOST_ALTERNATIVES = 3
 SURE = 0.8
 """From this confidence on the first candidate stands alone."""
-PRICE_OF_CONTRADICTION = 0.2
-"""What a contradicted answer takes off a candidate's score, which lies between 0 and 2."""
-SHARPNESS = 4.0
+PRICE_OF_CONTRADICTION = 0.8
+"""What a row that answers put elsewhere takes off a candidate's score, which is between 0 and 2."""
+SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
-NEGLIGIBLE = 1e-9
-"""Below this weight of those who disagree a question has only one likely answer."""
-LOOKED_AT = 2000
-"""Pairs of rows among which a question is looked for."""
 
 Answer = tuple[int, int, bool]
 """Two row numbers, and whether they belong together."""
@@ -101,13 +98,24 @@ class Selection:
 
     @cached_property
     def contradictions(self) -> np.ndarray:
-        """How many answers every candidate contradicts."""
-        wrong = np.zeros(len(self.candidates))
-        for i, j, together in self.answers:
-            at = np.searchsorted(self.positions, [i, j])
-            says = np.array([c.labels[at[0]] == c.labels[at[1]] for c in self.candidates])
-            wrong += says != together
-        return wrong
+        """How many rows every candidate would have to move so that the answers hold."""
+        return rows_to_move(self._labels, self._told, self.template.n_clusters)
+
+    @property
+    def _labels(self) -> np.ndarray:
+        return np.array([c.labels for c in self.candidates])
+
+    @property
+    def _told(self) -> list[Told]:
+        """The answers by places in the sample."""
+        rows = [answer[:2] for answer in self.answers]
+        at = np.searchsorted(self.positions, np.array(rows).reshape(-1, 2)).tolist()
+        return [(i, j, answer[2]) for (i, j), answer in zip(at, self.answers, strict=True)]
+
+    @cached_property
+    def _clearness(self) -> np.ndarray:
+        values = self.gathered.values
+        return np.array([clearness(c.model.score_pipeline()(values)) for c in self.candidates])
 
     @property
     def best(self) -> Candidate:
@@ -136,24 +144,18 @@ class Selection:
     ) -> list[tuple[int, int]]:
         """Pairs of rows whose answer would tell most about which candidate is right.
 
-        Likely candidates disagree most evenly about them.  Ask one, give the answer to `answered`,
-        and ask the next: a question that was asked is not asked again, nor are those in `without`.
-        There is none where all candidates agree.
+        Likely candidates disagree about them and are sure of them.  Ask one, give the answer to
+        `answered`, and ask the next: a question that was asked is not asked again, nor are those in
+        `without`.  There is none where all candidates agree.
         """
-        rng = np.random.default_rng([self.gathered.seed, 8, len(self.answers)])
-        first, second = rng.integers(len(self.positions), size=(2, LOOKED_AT))
-        asked = {frozenset(answer[:2]) for answer in self.answers} | set(without)
-        labels = np.array([c.labels for c in self.candidates])
         weight = np.exp(SHARPNESS * (self.standing - self.standing.max()))
-        together = (weight / weight.sum()) @ (labels[:, first] == labels[:, second])
-        found: list[tuple[int, int]] = []
-        for k in np.argsort(np.abs(together - 0.5), kind="stable"):
-            pair = (int(self.positions[first[k]]), int(self.positions[second[k]]))
-            open_ = min(together[k], 1.0 - together[k]) > NEGLIGIBLE
-            if open_ and frozenset(pair) not in asked and len(found) < count:
-                asked.add(frozenset(pair))
-                found.append(pair)
-        return found
+        opinions = Opinions(
+            self._labels, self._clearness, weight / weight.sum(), self.template.n_clusters
+        )
+        left_out = {frozenset(np.searchsorted(self.positions, list(p)).tolist()) for p in without}
+        seed = [self.gathered.seed, 8, len(self.answers)]
+        found = best_pairs(opinions, self._told, count, left_out, seed)
+        return [(int(self.positions[i]), int(self.positions[j])) for i, j in found]
 
     def answered(self, answers: Iterable[Sequence[Any]]) -> Selection:
         """The selection after more answers: (row, row, whether they belong together)."""

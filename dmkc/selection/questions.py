@@ -1,0 +1,168 @@
+"""Which pair of rows to ask about, and what answers say of candidates.
+
+A person's answer is taken as right, but a right clustering, too, puts some rows elsewhere than a
+person does: most likely those near its boundary.  So questions are about rows that candidates
+disagree on and that lie clearly inside their clusters, and a candidate pays for every row that it
+would have to move.  With two clusters every question compares a new row with the same known ones:
+ten answers then place eleven rows, and a candidate that has the first of them wrong pays for it
+once, not ten times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+HIT = 0.85
+"""How likely a candidate is right about a row of middling clearness ..."""
+BOUNDARY = 0.3
+"""... and how much less (more) so, relative to a guess, about the least (most) clear one."""
+SURE_HIT = 0.99
+NEGLIGIBLE = 1e-9
+"""Below this weight of those who disagree a question has only one likely answer."""
+LOOKED_AT = 2000
+"""Pairs of rows among which a question about several clusters is looked for."""
+
+Told = tuple[int, int, bool]
+"""Two rows by their place in the sample, and whether they belong together."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """What candidates say of the rows of a sample."""
+
+    labels: np.ndarray
+    """(candidates, rows)"""
+    clearness: np.ndarray
+    """(candidates, rows): 0 for the row nearest the boundary, 1 for the farthest."""
+    weight: np.ndarray
+    """How likely each candidate is."""
+    n_clusters: int
+
+    @property
+    def hit(self) -> np.ndarray:
+        """How likely each candidate is right about each row."""
+        sway = 1.0 + BOUNDARY * (2.0 * self.clearness - 1.0)
+        return np.minimum(0.5 + (HIT - 0.5) * sway, SURE_HIT)
+
+    def told(self, chances: np.ndarray) -> np.ndarray:
+        """What answers are expected to tell, from each candidate's chance of a yes."""
+        return entropy(self.weight @ chances) - self.weight @ entropy(chances)
+
+    def split(self, says: np.ndarray) -> np.ndarray:
+        """Whether likely candidates disagree."""
+        yes = self.weight @ says
+        return np.minimum(yes, 1.0 - yes) > NEGLIGIBLE
+
+
+def clearness(scores: np.ndarray) -> np.ndarray:
+    """Ranks of rows by their distance from the boundary, between 0 and 1; from decision scores."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        apart = np.abs(scores.ravel())
+    else:
+        top = np.sort(scores, axis=1)
+        apart = top[:, -1] - top[:, -2]
+    ranks = np.empty(len(apart))
+    ranks[np.argsort(apart, kind="stable")] = np.arange(len(apart))
+    return ranks / max(len(apart) - 1, 1)
+
+
+def best_pairs(
+    opinions: Opinions,
+    answers: Sequence[Told],
+    count: int,
+    without: Collection[frozenset[int]],
+    seed: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Pairs whose answers would tell most about which candidate is right."""
+    if opinions.n_clusters == 2:
+        pairs, gain = _with_known(opinions, answers, without)
+    else:
+        pairs, gain = _at_random(opinions, seed)
+    asked = {frozenset(answer[:2]) for answer in answers} | set(without)
+    found: list[tuple[int, int]] = []
+    for k in np.argsort(-gain, kind="stable"):
+        pair = (int(pairs[k, 0]), int(pairs[k, 1]))
+        if gain[k] > -np.inf and frozenset(pair) not in asked and len(found) < count:
+            asked.add(frozenset(pair))
+            found.append(pair)
+    return found
+
+
+def _with_known(
+    opinions: Opinions, answers: Sequence[Told], without: Collection[frozenset[int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A known row with every other one; the clearest row where none is known."""
+    labels, n = opinions.labels, opinions.labels.shape[1]
+    known, side = max(sides(answers), key=lambda part: len(part[0]), default=(None, None))
+    clear = opinions.weight @ opinions.clearness
+    skipped = Counter(row for pair in without for row in pair)
+    among = np.arange(n) if known is None else known
+    shown = min(among.tolist(), key=lambda row: (skipped[row], -clear[row]))
+    if known is None:
+        known, side = np.array([shown]), np.zeros(1, dtype=bool)
+    flipped = (labels[:, known] != side).mean(axis=1) > 0.5
+    says = (labels == 1) ^ flipped[:, None]
+    gain = opinions.told(np.where(says, opinions.hit, 1.0 - opinions.hit))
+    gain[~opinions.split(says)] = -np.inf
+    gain[known] = -np.inf
+    return np.column_stack([np.full(n, shown), np.arange(n)]), gain
+
+
+def _at_random(opinions: Opinions, seed: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of any rows."""
+    labels, others = opinions.labels, opinions.n_clusters - 1
+    pairs = np.random.default_rng(seed).integers(labels.shape[1], size=(LOOKED_AT, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    first, second = pairs.T
+    says = labels[:, first] == labels[:, second]
+    one, two = opinions.hit[:, first], opinions.hit[:, second]
+    half, none = one * (1 - two) + (1 - one) * two, (1 - one) * (1 - two)
+    apart = half / others + none * (others - 1) / others**2
+    gain = opinions.told(np.where(says, one * two + none / others, apart))
+    gain[~opinions.split(says)] = -np.inf
+    return pairs, gain
+
+
+def rows_to_move(labels: np.ndarray, answers: Sequence[Told], n_clusters: int) -> np.ndarray:
+    """How many rows every candidate would have to move so that the answers hold.
+
+    Exact for two clusters; for more, every contradicted answer counts for a row.
+    """
+    moves = np.zeros(len(labels), dtype=np.int64)
+    if n_clusters == 2:
+        for known, side in sides(answers):
+            wrong = (labels[:, known] != side).sum(axis=1)
+            moves += np.minimum(wrong, len(known) - wrong)
+        return moves
+    for i, j, together in answers:
+        moves += (labels[:, i] == labels[:, j]) != together
+    return moves
+
+
+def sides(answers: Iterable[Told]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows that answers join, and the side of two that each is on relative to the first.
+
+    An answer that contradicts those before it is left out.
+    """
+    part: dict[int, int] = {}
+    side: dict[int, bool] = {}
+    for i, j, together in answers:
+        for row in (i, j):
+            part.setdefault(row, row)
+            side.setdefault(row, False)
+        if part[i] != part[j]:
+            turn, old = side[i] ^ side[j] ^ (not together), part[j]
+            for row in [r for r in part if part[r] == old]:
+                part[row], side[row] = part[i], side[row] ^ turn
+    rows = {p: np.array([r for r in part if part[r] == p]) for p in dict.fromkeys(part.values())}
+    return [(known, np.array([side[r] for r in known])) for known in rows.values()]
+
+
+def entropy(chance: np.ndarray) -> np.ndarray:
+    """Of a yes or no, in nats."""
+    chance = np.clip(chance, 1e-12, 1.0 - 1e-12)
+    return -(chance * np.log(chance) + (1.0 - chance) * np.log1p(-chance))
