@@ -223,7 +223,7 @@ def _left_open(cls: type, given: Any) -> list[str]:
     """The parameters that --auto leaves open: those that are not given."""
     names = getattr(cls, "selectable", ())
     if not names:
-        raise UserError("--auto is for the method mkc: other methods have nothing to choose from.")
+        raise UserError("There are candidates to choose from for --method mkc alone (fit --auto, select).")
     return [name for name in names if name not in given]
 
 

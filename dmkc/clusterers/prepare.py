@@ -294,14 +294,25 @@ def _dtype(name: str, n: int, width: int) -> np.dtype:
     return np.dtype(name)
 
 
+SCALES = ("standard", "minmax", "if-mixed", None)
+"""What columns can be divided by."""
+MIXED = 5.0
+"""Columns have different units where the largest spread is more than this many times the median."""
+
+
 def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
-    """Columns are always shifted to mean zero; `scale` says what they are divided by."""
+    """Columns are always shifted to mean zero; `scale` says what they are divided by.
+
+    "if-mixed" is "standard" where the columns seem to have different units, and None where not.
+    """
     constant = survey.spread <= 1e-14 * np.abs(survey.mean)
     constant |= survey.high == survey.low
     if constant.all() and min_rows > 1:
         raise ValueError(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
+    if scale == "if-mixed":
+        scale = "standard" if mixed_units(survey.spread[~constant]) else None
     if scale == "standard":
         size = survey.spread
     elif scale == "minmax":
@@ -310,6 +321,11 @@ def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
         size = np.ones_like(survey.mean)
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
+
+
+def mixed_units(spread: np.ndarray) -> bool:
+    """Whether columns of these standard deviations (none of them 0) seem to have no common unit."""
+    return len(spread) > 0 and bool(spread.max() > MIXED * np.median(spread))
 
 
 def check_finite(survey: Survey, rows: Rows) -> None:

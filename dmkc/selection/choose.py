@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from dmkc.selection.asking import Asking
-from dmkc.selection.evidence import standardised
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
 from dmkc.selection.questions import Opinions, Told, best_pairs, clearness, rows_to_move
@@ -27,7 +26,7 @@ MOST_ALTERNATIVES = 3
 SURE = 0.8
 """From this confidence on the first candidate stands alone."""
 PRICE_OF_CONTRADICTION = 0.8
-"""What a row that answers put elsewhere takes off a candidate's score, which is between 0 and 2."""
+"""What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
 
@@ -70,7 +69,7 @@ class Selection:
     def of(cls, gathered: Gathered) -> Selection:
         """Judge the candidates of a pool on the rows that it was made of."""
         pool, n_clusters = gathered.pool, gathered.template.n_clusters
-        criteria = judge(pool, standardised(gathered.values), n_clusters, gathered.seed)
+        criteria = judge(pool, gathered.values, n_clusters, gathered.seed)
         agreement = agreements(np.array([c.labels for c in pool.candidates]))
         score = total(criteria)
         best = int(np.argmax(score))

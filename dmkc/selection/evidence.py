@@ -14,6 +14,8 @@ from scipy.stats import rankdata
 from sklearn.metrics import euclidean_distances
 from sklearn.utils.extmath import randomized_svd
 
+from dmkc.clusterers.prepare import mixed_units
+
 MOST_ROWS = 2000
 """Distances of all pairs are kept, so a sample is cut down to this many rows."""
 NEIGHBOURS = 10
@@ -65,6 +67,12 @@ def standardised(rows: np.ndarray) -> np.ndarray:
     """Columns of mean 0 and standard deviation 1; constant ones are 0."""
     spread = rows.std(axis=0)
     return (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def in_units(rows: np.ndarray) -> np.ndarray:
+    """Rows as they are where columns seem to share a unit, else standardised."""
+    spread = rows.std(axis=0)
+    return standardised(rows) if mixed_units(spread[spread > 0]) else rows - rows.mean(axis=0)
 
 
 def rank_normalised(rows: np.ndarray) -> np.ndarray:

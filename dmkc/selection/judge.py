@@ -10,10 +10,14 @@ Five criteria are combined by percentile ranks, for they have no unit in common:
 
 The sixth, connection, has a natural unit: how far the worst cluster's conductance on the neighbour
 graph lies below that of a Gaussian cloud with the rows' covariance.  It is 0 where the rows have no
-valleys, so that it speaks only where it knows something.
+valleys, so that it speaks only where it knows something.  Neighbours are looked for by the ranks of
+columns, which outliers do not stretch, and by the columns as they are, whose rings and moons ranks
+would bend; the lower of both counts, for a valley is there however one looks.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -22,10 +26,12 @@ from sklearn.metrics import euclidean_distances
 from dmkc.selection.combine import mean_ranks
 from dmkc.selection.evidence import (
     NEIGHBOURS,
-    Evidence,
     gaussian_cloud,
+    in_units,
     leading_components,
+    neighbour_graph,
     rank_normalised,
+    standardised,
 )
 from dmkc.selection.pool import Pool
 from dmkc.selection.scores import agreements, tightness, worst_tightness
@@ -34,17 +40,20 @@ VIEW_SPLITS = 4
 COMPONENTS = (2, 5, 10)
 LEAST_VARIANCE = 1e-3
 """Part of the mean variance that is added to every one, so that no cluster is flat."""
+LEAST_CONDUCTANCE = 1e-3
+CONNECTION = 2.0
+"""What connection counts for, beside the mean rank of the others."""
 RANKED = ("corroboration", "persistence", "views", "margin", "likelihood")
 
 
-def judge(pool: Pool, rows: np.ndarray, n_clusters: int, seed: int) -> dict[str, np.ndarray]:
-    """The criteria of all candidates, on standardised rows; larger is better."""
-    labelings = np.array([c.labels for c in pool.candidates])
+def judge(pool: Pool, values: np.ndarray, n_clusters: int, seed: int) -> dict[str, np.ndarray]:
+    """The criteria of all candidates; larger is better."""
+    labelings, rows = np.array([c.labels for c in pool.candidates]), standardised(values)
     n = len(labelings)
     witnesses = np.array([w.labels for w in pool.witnesses])
     agreed = agreements(np.concatenate([labelings, witnesses]))[:n, n:]
-    evidence = Evidence.of(rows)
-    conductance = np.array([1.0 - worst_tightness(evidence.graph, z) for z in labelings])
+    by_ranks = connection(rank_normalised, rows, labelings, n_clusters, seed)
+    as_they_are = connection(np.asarray, in_units(values), labelings, n_clusters, seed)
     return {
         "corroboration": agreed.mean(axis=1),
         "persistence": np.array(
@@ -53,13 +62,14 @@ def judge(pool: Pool, rows: np.ndarray, n_clusters: int, seed: int) -> dict[str,
         "views": two_views(rows, labelings, seed),
         "margin": np.array([-c.loss for c in pool.candidates]),
         "likelihood": likelihood(rows, labelings, seed),
-        "connection": np.clip(1.0 - conductance / without_valleys(rows, n_clusters, seed), 0, 1),
+        "connection": np.minimum(by_ranks, as_they_are),
     }
 
 
 def total(criteria: dict[str, np.ndarray]) -> np.ndarray:
-    """The score: mean rank of the ranked criteria plus connection."""
-    return mean_ranks({name: criteria[name] for name in RANKED}) + criteria["connection"]
+    """The score, between 0 and 3: mean rank of the ranked criteria plus twice the connection."""
+    ranked = mean_ranks({name: criteria[name] for name in RANKED})
+    return ranked + CONNECTION * criteria["connection"]
 
 
 def confidence_of(
@@ -67,20 +77,33 @@ def confidence_of(
 ) -> float:
     """How far a candidate is what the single criteria would pick, and what k-means finds.
 
-    The lower of its mean agreement with their picks and of that with k-means: where even k-means
+    The lowest of its mean agreement with their picks and of those with k-means: where even k-means
     sees the same clusters, whatever the columns are divided by, there is little to choose.
     """
     names = [n for n in criteria if n != "connection" or np.any(criteria[n] > 0)]
     picks = [int(np.argmax(criteria[name])) for name in names]
-    plain = np.mean(with_k_means) if len(with_k_means) else 1.0
+    plain = np.min(with_k_means) if len(with_k_means) else 1.0
     return float(min(np.mean(agreement[best, picks]), plain))
 
 
-def without_valleys(rows: np.ndarray, n_clusters: int, seed: int) -> float:
-    """The conductance that k-means clusters of a Gaussian cloud have."""
-    cloud = Evidence.of(gaussian_cloud(rows, seed % 2**32))
-    pieces = KMeans(n_clusters, n_init=3, random_state=seed % 2**32).fit(cloud.rows)
-    return max(1.0 - tightness(cloud.graph, pieces.labels_), 1e-3)
+def connection(
+    seen: Callable[[np.ndarray], np.ndarray],
+    rows: np.ndarray,
+    labelings: np.ndarray,
+    n_clusters: int,
+    seed: int,
+) -> np.ndarray:
+    """How far conductance lies below that of pieces of a cloud without valleys, between 0 and 1.
+
+    `seen` makes the rows between which distances are taken.
+    """
+    seed %= 2**32
+    graph = neighbour_graph(euclidean_distances(seen(rows)))
+    cloud = seen(gaussian_cloud(rows, seed))
+    pieces = KMeans(n_clusters, n_init=3, random_state=seed).fit(cloud).labels_
+    reference = 1.0 - tightness(neighbour_graph(euclidean_distances(cloud)), pieces)
+    conductance = np.array([1.0 - worst_tightness(graph, labels) for labels in labelings])
+    return np.clip(1.0 - conductance / max(reference, LEAST_CONDUCTANCE), 0.0, 1.0)
 
 
 def likelihood(rows: np.ndarray, labelings: np.ndarray, seed: int) -> np.ndarray:

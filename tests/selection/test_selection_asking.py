@@ -150,7 +150,7 @@ def test_the_end_of_the_input_ends_the_questions(tmp_path, monkeypatch, capsys):
         (["select", "--ask"], "--ask needs --answers"),
         (["select", "--answers", "none.csv"], "There is no file none.csv"),
         (["fit", "--out", "run", "--answers", "a.csv"], "leave something open with --auto"),
-        (["select", "--method", "planes"], "--auto is for the method mkc"),
+        (["select", "--method", "planes"], "candidates to choose from for --method mkc alone"),
     ],
 )
 def test_mistakes_in_asking(tmp_path, monkeypatch, capsys, words, sentence):

@@ -18,8 +18,8 @@ from dmkc.clusterers.shapes import shaped
 from dmkc.datasets import make_moons, make_rings
 from dmkc.selection.choose import DIFFERENT, SURE, checked_answers
 from dmkc.selection.combine import mean_ranks, percentile_ranks
-from dmkc.selection.evidence import standardised
-from dmkc.selection.judge import RANKED, confidence_of, likelihood, two_views
+from dmkc.selection.evidence import rank_normalised, standardised
+from dmkc.selection.judge import RANKED, confidence_of, connection, likelihood, two_views
 from dmkc.selection.scores import agreements, tightness, worst_tightness
 
 
@@ -275,10 +275,28 @@ def test_confidence_needs_the_criteria_and_k_means_to_agree():
     split = {"views": np.array([1.0, 0.0]), "margin": np.array([2.0, 3.0])}
     silent = {**same, "connection": np.zeros(2)}
     plain = np.array([0.95, 0.85])
-    assert confidence_of(0, same, agreement, plain) == pytest.approx(0.9)
+    assert confidence_of(0, same, agreement, plain) == pytest.approx(0.85)
     assert confidence_of(0, silent, agreement, np.ones(2)) == 1.0
     assert confidence_of(0, same, agreement, np.empty(0)) == 1.0
     assert confidence_of(0, split, agreement, plain) == pytest.approx(0.6)
+
+
+def test_connection_sees_the_valley_between_rings_and_none_in_a_cloud():
+    X, y = make_rings(500, noise=0.06)
+    X, half = np.asarray(X, dtype=np.float64), (np.asarray(X)[:, 0] > 0).astype(int)
+    for seen in (np.asarray, rank_normalised):
+        rings, cut = connection(seen, X - X.mean(axis=0), np.stack([y, half]), 2, 0)
+        assert rings > 0.5 > cut
+    cloud = np.random.default_rng(0).normal(size=(500, 3))
+    halves = (cloud[:, 0] > 0).astype(int)
+    assert connection(np.asarray, cloud, halves[None], 2, 0)[0] < 0.2
+
+
+def test_rings_are_chosen_without_labels():
+    X, y = make_rings(600, noise=0.05)
+    found = dmkc.select(X)
+    assert adjusted_rand_score(y, found.estimator().fit(X).labels_) > 0.95
+    assert found.confidence < 0.5  # k-means does not see them
 
 
 def test_likelihood_prefers_the_clusters_that_the_rows_were_drawn_from():
