@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES, Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
@@ -185,7 +185,7 @@ class KernelClusterer(RowClusterer):
             one_of("landmarks", p["landmarks"], LANDMARK_CHOICES)
         return FeatureSettings(
             kernels=as_bank(self._bank()),
-            scale=one_of("scale", p["scale"], ("standard", "minmax", None)),
+            scale=one_of("scale", p["scale"], SCALES),
             rank=integer("rank", p["rank"], 1),
             landmarks=p["landmarks"],
             dtype=one_of("dtype", p["dtype"], ("auto", "float32", "float64")),

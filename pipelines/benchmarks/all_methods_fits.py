@@ -22,8 +22,6 @@ from peers import dask_ml_kmeans, dask_ml_spectral
 Setting = dict[str, Any]
 Labels = Callable[..., np.ndarray]
 
-SELECT_ROWS = 500
-"""Rows on which `dmkc.select` compares its candidates."""
 MOST_COLUMNS = 500
 """Of rows to which a mixture with whole covariance matrices is fitted: it takes their cube."""
 
@@ -38,7 +36,7 @@ def selected(X: np.ndarray, k: int) -> np.ndarray:
     opened = {"scale": "auto", "kernels": "auto", "C": "auto"}
     opened["balance"] = "auto" if k == 2 else "default"
     model = dmkc.MultipleKernelClustering(k, random_state=0, **opened)
-    return np.asarray(dmkc.select(X, model, sample_rows=SELECT_ROWS).estimator().fit(X).labels_)
+    return np.asarray(dmkc.select(X, model).estimator().fit(X).labels_)
 
 
 def standard(X: np.ndarray) -> np.ndarray:
@@ -106,6 +104,7 @@ METHODS: dict[str, tuple[Labels, list[Setting]]] = {
             {"kernels": NARROW, "init": "spectral"},
             {"kernels": WIDE},
             {"init": "pca"},
+            {"scale": "standard"},
         ],
     ),
     "odm": (
@@ -134,7 +133,14 @@ METHODS: dict[str, tuple[Labels, list[Setting]]] = {
     ),
     "kernel-kmeans": (
         partial(own, dmkc.KernelKMeans),
-        [{}, {"scale": None}, {"kernels": "twelve"}, {"kernels": NARROW}, {"kernels": WIDE}],
+        [
+            {},
+            {"scale": None},
+            {"kernels": "twelve"},
+            {"kernels": NARROW},
+            {"kernels": WIDE},
+            {"scale": "standard"},
+        ],
     ),
     "mkkm": (
         partial(own, dmkc.MultipleKernelKMeans),

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from all_methods_fits import METHODS, MOST_COLUMNS, OURS, SELECT_ROWS
+from all_methods_fits import METHODS, MOST_COLUMNS, OURS
 from common import RESULTS, left_out, table, write
 
 NAME = "all-methods"
@@ -23,7 +23,7 @@ CLOSE = 0.5
 ABOUT = """
 Accuracy in % by best matching. Sets of more than {rows:,} rows are a uniform sample of that many.
 **mkc ... hmkkm**: the library's estimators with default parameters and `random_state=0`.
-**select**: `dmkc.select` on {select} rows, then the chosen estimator fitted to all. **k-means**:
+**select**: `dmkc.select` (on 1000 rows), then the chosen estimator fitted to all. **k-means**:
 scikit-learn, `n_init=10`, on raw or standardised columns, whichever has the larger silhouette by
 the ranks of the columns (no labels). **spectral** (10 nearest neighbours), **mixture** (of normal
 distributions, whole covariances up to {columns} columns), **ward** and **hdbscan** are
@@ -201,7 +201,7 @@ def write_page(cells: Cells, rows: dict[str, Any], absent: list[str], most: int)
         for name, values in seconds.items()
     ]
     counted = [f"{m} ({len(METHODS[m][1])})" for m in tuned]
-    about = ABOUT.format(rows=most, select=SELECT_ROWS, columns=MOST_COLUMNS, close=CLOSE)
+    about = ABOUT.format(rows=most, columns=MOST_COLUMNS, close=CLOSE)
     by_name = dict(zip(found.sets, own.values(), strict=True))
     picture(by_name, found.methods)
     parts = [

@@ -29,7 +29,7 @@ PER_CUT = (1, 2, 4)
 
 def fit(X: np.ndarray, **params: object) -> tuple[SparseKernelMMC, float]:
     began = time.perf_counter()
-    model = SparseKernelMMC(**params).fit(X)  # type: ignore[arg-type]
+    model = SparseKernelMMC(scale="standard", **params).fit(X)  # type: ignore[arg-type]
     return model, time.perf_counter() - began
 
 

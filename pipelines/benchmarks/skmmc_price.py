@@ -31,7 +31,8 @@ def errors(name: str, threshold: str) -> list[float]:
     X, y = X[some], y[some]
     found = []
     for C in PRICES:
-        model = SparseKernelMMC(C=C, threshold=threshold, rank=100, random_state=0).fit(X)
+        params = {"C": C, "threshold": threshold, "scale": "standard"}
+        model = SparseKernelMMC(rank=100, random_state=0, **params).fit(X)
         found.append(balanced_error(y, model.labels_))
     return found
 

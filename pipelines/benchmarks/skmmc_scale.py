@@ -29,6 +29,7 @@ def child(n: int) -> None:
     from dmkc.metrics import accuracy
 
     params = {"rank": 100, "feature_mode": "recompute", "dtype": "float32", "random_state": 0}
+    params["scale"] = "standard"
     SparseKernelMMC(**params).fit(make_ringnorm(20_000, seed=1)[0].astype(np.float32))
     X, y = make_ringnorm(n, seed=0)
     X = np.asarray(X, dtype=np.float32)  # many rows are generated lazily

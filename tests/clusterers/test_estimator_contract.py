@@ -156,6 +156,14 @@ def test_units_do_not_matter(scale):
     assert other.objective_ == pytest.approx(model.objective_, rel=1e-6)
 
 
+@pytest.mark.parametrize(("unit", "same_as"), [(3.0, None), (30.0, "standard")])
+def test_if_mixed_divides_columns_of_different_units_only(unit, same_as):
+    X, _ = blobs()
+    X = np.column_stack([X / X.std(axis=0) * [1, 1, 1, unit], np.ones(len(X))])
+    model, other = (make(scale=scale).fit(X) for scale in ("if-mixed", same_as))
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
 def test_attributes_of_a_fit():
     X, _ = blobs()
     model = make().fit(X)

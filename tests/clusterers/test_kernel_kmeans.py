@@ -58,7 +58,8 @@ def mixture(n=120, d=4, k=3, seed=0, spread=2.0):
 
 def exact(cls, X, k=3, **params):
     """A fit whose landmarks are all rows, so that the kernels are the exact ones."""
-    params = {"kernels": list(BANK), "landmarks": X, "max_features": 10**6, "n_init": 20, **params}
+    exactly = {"landmarks": X, "max_features": 10**6, "scale": "standard"}
+    params = {"kernels": list(BANK), "n_init": 20, **exactly, **params}
     return cls(k, random_state=0, **params).fit(X)
 
 
@@ -195,10 +196,10 @@ def test_compression_keeps_what_matters():
 
 def test_the_largest_distance_gives_the_widths():
     X, _ = mixture(300, 4)
-    Z = standardised(X)
+    Z, kernel = standardised(X), Gaussian(diameters=0.5)
     largest = np.max(np.sum((Z[:, None] - Z) ** 2, axis=2))
     for form in (np.asarray, sp.csr_array):
-        model = KernelKMeans(2, kernels=Gaussian(diameters=0.5), random_state=0).fit(form(X))
+        model = KernelKMeans(2, kernels=kernel, scale="standard", random_state=0).fit(form(X))
         assert model.kernels_[0].gamma == pytest.approx(0.5 / (0.25 * largest), rel=0.05)
         assert model.kernels_[0].gamma >= 0.5 / (0.25 * largest) * (1 - 1e-9)
 

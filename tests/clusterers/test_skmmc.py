@@ -65,6 +65,7 @@ def test_a_gaussian_kernel_beats_k_means_on_ringnorm():
 def test_nystrom_is_multiple_kernel_clustering_with_one_kernel():
     X, _ = rings()
     params = {"C": 2.5, "rank": 50, "init": "k-means", "tol": 1e-3, "random_state": 1}
+    params["scale"] = "standard"
     one = SparseKernelMMC(kernels="gaussian:0.7", **params).fit(X)
     other = MultipleKernelClustering(kernels="gaussian:0.7", threshold="adaptive", **params).fit(X)
     assert one.objective_ == other.objective_

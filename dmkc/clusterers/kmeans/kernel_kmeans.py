@@ -33,9 +33,11 @@ class KernelKMeans(PartitionClusterer):
     normalise : {"cosine", "trace"}, default="cosine"
         What centred kernels are divided by: the root of their diagonal, so that k(x, x) = 1 for
         every row, or the mean of the diagonal.
-    scale : {"standard", "minmax", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing.  They are
-        always shifted to mean zero.
+    scale : {"standard", "minmax", "if-mixed", None}, default="if-mixed"
+        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
+        is the first where columns seem to have different units (the largest standard deviation is
+        more than five times the median) and nothing where they share one, such as pixels.  They
+        are always shifted to mean zero.
     rank : int, default=None
         Number of landmarks of the Nyström maps; None is eight per cluster, at least 100 and at
         most 300.
@@ -96,7 +98,7 @@ class KernelKMeans(PartitionClusterer):
         kernels: Any = None,
         relaxed: bool = True,
         normalise: str = "cosine",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         rank: int | None = None,
         landmarks: Any = "uniform",
         max_features: int = 2048,

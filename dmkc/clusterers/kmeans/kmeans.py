@@ -15,7 +15,7 @@ from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
+from dmkc.clusterers.prepare import SCALES, check_enough, check_finite, check_weighted, scaling_of
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
@@ -52,9 +52,10 @@ class KMeans(RowClusterer):
     tol : float, default=1e-4
         Stop when the squared moves of all centroids sum to no more than this part of the average
         variance of a column.
-    scale : {"standard", "minmax", None}, default=None
+    scale : {"standard", "minmax", "if-mixed", None}, default=None
         What columns are divided by: their standard deviation, their range, or nothing, as in
-        scikit-learn.
+        scikit-learn; "if-mixed" is the first where the largest standard deviation is more than
+        five times the median.
     sample_rows : int, default=16384
         Size of the uniform sample on which starts are found.
     random_state : int, RandomState or None, default=None
@@ -184,7 +185,7 @@ class KMeans(RowClusterer):
         integer("sample_rows", self.sample_rows, 2)
         integer("verbose", int(self.verbose), 0)
         number("tol", self.tol, 0, False)
-        one_of("scale", self.scale, ("standard", "minmax", None))
+        one_of("scale", self.scale, SCALES)
         if isinstance(self.init, str):
             one_of("init", self.init, STARTS)
         elif self.n_init != 1:

@@ -27,7 +27,7 @@ from dmkc.clusterers.kmeans.embedded import PartitionModel, carry_on, embedded_p
 from dmkc.clusterers.kmeans.lloyd import Run
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.prepare import FeatureSettings, Prepared
+from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows
@@ -126,7 +126,7 @@ class PartitionClusterer(KernelClusterer):
         open_rank = min(max(few, 8 * integer("n_clusters", self.n_clusters, 1)), many)
         return FeatureSettings(
             kernels=as_bank(self._bank()),
-            scale=one_of("scale", self.scale, ("standard", "minmax", None)),
+            scale=one_of("scale", self.scale, SCALES),
             rank=open_rank if self.rank is None else integer("rank", self.rank, 1),
             landmarks=self.landmarks,
             dtype="float64",  # inner products of whitened float32 columns are noise

@@ -26,9 +26,11 @@ class MultipleKernelClustering(MarginClusterer):
         "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
         "auto", here and for `scale`, `C` and `balance`, leaves the choice to `dmkc.select`, which
         tries many candidates on a sample and takes a minute or less.
-    scale : {"standard", "minmax", "auto", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing.  They are
-        always shifted to mean zero.
+    scale : {"standard", "minmax", "if-mixed", "auto", None}, default="standard"
+        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
+        is the first where columns seem to have different units (the largest standard deviation is
+        more than five times the median) and nothing where they share one, such as pixels.  They
+        are always shifted to mean zero.
     C : float or "auto", default=None
         Weight of the margin violations.  None calibrates it from the data: a fixed C collapses
         the clusters or freezes the start, depending on the kernels.  With an adaptive threshold

@@ -62,9 +62,11 @@ class SparseKernelMMC(MarginClusterer):
         distance.  Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a
         parameter as in "gaussian:0.5".  Of several the weights are learned, as in
         `MultipleKernelClustering`.  basis="sparse" takes one Gaussian kernel.
-    scale : {"standard", "minmax", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing.  They are
-        always shifted to mean zero.
+    scale : {"standard", "minmax", "if-mixed", None}, default="if-mixed"
+        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
+        is the first where columns seem to have different units (the largest standard deviation is
+        more than five times the median) and nothing where they share one, such as pixels.  They
+        are always shifted to mean zero.
     C : float or None, default=None
         Weight of the margin violations.  It must exceed 1 with an adaptive threshold, where 1 / C
         is about the share of the rows inside the margin, and None is 2.  With a unit threshold
@@ -170,7 +172,7 @@ class SparseKernelMMC(MarginClusterer):
         n_clusters: Any = 2,
         *,
         kernels: Any = None,
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: float | None = None,
         balance: Any = "default",
         norm: float = 2.0,

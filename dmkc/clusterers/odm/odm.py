@@ -69,9 +69,11 @@ class MarginDistributionClustering(KernelClusterer):
     kernels : kernel, name, function, or list of these, default="gaussian"
         The bank.  Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a
         parameter as in "gaussian:0.5".
-    scale : {"standard", "minmax", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing.  They are
-        always shifted to mean zero.
+    scale : {"standard", "minmax", "if-mixed", None}, default="standard"
+        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
+        is the first where columns seem to have different units (the largest standard deviation is
+        more than five times the median) and nothing where they share one, such as pixels.  They
+        are always shifted to mean zero.
     C : float, default=100.0
         Weight of the losses.
     theta : float, default=0.3

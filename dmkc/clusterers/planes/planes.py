@@ -63,9 +63,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         selection acts on components instead of columns.  ``dmkc.kernels.per_column(d)`` is a bank
         with a Gaussian of each of d columns, which selects whole columns (a rank of about 8 will
         do).
-    scale : {"standard", "minmax", None}, default="minmax"
-        What columns are divided by: their standard deviation, their range, or nothing.  They are
-        always shifted to mean zero.
+    scale : {"standard", "minmax", "if-mixed", None}, default="minmax"
+        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
+        is the first where columns seem to have different units (the largest standard deviation is
+        more than five times the median) and nothing where they share one, such as pixels.  They
+        are always shifted to mean zero.
     min_share : float, default=0.02
         Share of the rows below which no cluster may fall: a relabeling that would do so is not
         carried out, and the fit ends.
