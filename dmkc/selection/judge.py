@@ -83,7 +83,7 @@ def confidence_of(
     names = [n for n in criteria if n != "connection" or np.any(criteria[n] > 0)]
     picks = [int(np.argmax(criteria[name])) for name in names]
     plain = np.min(with_k_means) if len(with_k_means) else 1.0
-    return float(min(np.mean(agreement[best, picks]), plain))
+    return float(max(0.0, min(np.mean(agreement[best, picks]), plain)))
 
 
 def connection(
