@@ -223,7 +223,9 @@ def _left_open(cls: type, given: Any) -> list[str]:
     """The parameters that --auto leaves open: those that are not given."""
     names = getattr(cls, "selectable", ())
     if not names:
-        raise UserError("There are candidates to choose from for --method mkc alone (fit --auto, select).")
+        raise UserError(
+            "There are candidates to choose from for --method mkc alone (fit --auto, select)."
+        )
     return [name for name in names if name not in given]
 
 

@@ -144,7 +144,7 @@ METHODS: dict[str, tuple[Labels, list[Setting]]] = {
     ),
     "mkkm": (
         partial(own, dmkc.MultipleKernelKMeans),
-        [{}, {"scale": None}, {"weights": "mkkm"}, {"weights": "mkkm-mr"}],
+        [{}, {"scale": None}, {"weights": "simple"}, {"weights": "mkkm-mr"}],
     ),
     "hmkkm": (
         partial(own, dmkc.HierarchicalKernelKMeans),

@@ -52,7 +52,7 @@ METHODS: dict[str, Any] = {
     "average kernel": lambda k: KernelKMeans(k, kernels="twelve", scale=None, random_state=0),
     "MKKM": lambda k: MultipleKernelKMeans(k, weights="mkkm", scale=None, random_state=0),
     "MKKM-MR": lambda k: MultipleKernelKMeans(k, weights="mkkm-mr", scale=None, random_state=0),
-    "SimpleMKKM": lambda k: MultipleKernelKMeans(k, scale=None, random_state=0),
+    "SimpleMKKM": lambda k: MultipleKernelKMeans(k, weights="simple", scale=None, random_state=0),
     "sparse, default": lambda k: HierarchicalKernelKMeans(k, scale=None, random_state=0),
     "full": lambda k: HierarchicalKernelKMeans(k, sparsity=0.0, scale=None, random_state=0),
 }

@@ -112,7 +112,7 @@ def test_simple_mkkm_finds_the_minimum_that_a_general_solver_finds():
     X, _ = mixture()
     Ks = unit_kernels(BANK, standardised(X))
     w, value = simple_mkkm(Ks, 3)
-    model = exact(MultipleKernelKMeans, X, tol=1e-10, max_iter=500)
+    model = exact(MultipleKernelKMeans, X, weights="simple", tol=1e-10, max_iter=500)
     assert model.objective_ == pytest.approx(value, rel=1e-6)
     assert model.objective_ >= value * (1 - 1e-9)
     np.testing.assert_allclose(model.kernel_weights_, w, atol=2e-3)

@@ -10,7 +10,7 @@ from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
 from dmkc.master.partition import Partition, mkkm, simple_mkkm
 
-METHODS = ("simple", "mkkm", "mkkm-mr")
+METHODS = ("mkkm", "mkkm-mr", "simple")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         The bank.  None is "twelve": seven Gaussian kernels whose widths are 1/8 to 8 times the
         largest distance between rows, four polynomial ones and the linear one.  Names are "linear",
         "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
-    weights : {"simple", "mkkm", "mkkm-mr"}, default="simple"
+    weights : {"mkkm", "mkkm-mr", "simple"}, default="mkkm"
         How weights are learned.  "mkkm" [1]_ lowers the loss of k-means over weights and clusters
         together; "mkkm-mr" [2]_ adds a penalty on giving weight to similar kernels; "simple" [3]_
         takes the weights that are worst for the best clusters, a convex problem.
@@ -122,7 +122,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         n_clusters: int = 2,
         *,
         kernels: Any = None,
-        weights: str = "simple",
+        weights: str = "mkkm",
         penalty: float | None = None,
         normalise: str = "cosine",
         scale: str | None = "standard",
