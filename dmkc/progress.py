@@ -72,6 +72,8 @@ class Progress:
         self._panel = open_panel() if verbose == 1 else None
         self._show = self._panel.say if self._panel else _shower(verbose, stream or sys.stderr)
         self._last = self.began
+        self._rounds: dict[tuple[str, str, int], tuple[Record, int]] = {}
+        """The first record of every round of every fit, and how many came after it."""
 
     def say(self, text: str) -> None:
         """A sentence about the stage the fit is in."""
@@ -127,11 +129,13 @@ class Progress:
 
     def _time_left(self, r: Record) -> str:
         """A rough guess: the gap falls geometrically within a round."""
-        same = [x for x in self.records if (x.start, x.on, x.round) == (r.start, r.on, r.round)]
-        if len(same) < 3 or not 0 < r.gap < same[0].gap or r.gap <= self._tol:
+        first, before = self._rounds.get((r.start, r.on, r.round), (r, -1))
+        steps = before + 1
+        self._rounds[r.start, r.on, r.round] = first, steps
+        if steps < 2 or not 0 < r.gap < first.gap or r.gap <= self._tol:
             return ""
-        rate = math.log(same[0].gap / r.gap) / (len(same) - 1)
-        each = (same[-1].seconds - same[0].seconds) / (len(same) - 1)
+        rate = math.log(first.gap / r.gap) / steps
+        each = (r.seconds - first.seconds) / steps
         return f", about {each * math.log(r.gap / self._tol) / rate:.0f} s left in this round"
 
 

@@ -9,7 +9,6 @@ group tie for the largest; on that face the problem is a linear system, which is
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +32,7 @@ def solve_groups(
     if c == 0:
         return cho_solve(cho_factor(H), q)
     H = np.ascontiguousarray(H)
-    bounds = np.array([_largest(H[a:b, a:b]) for a, b in itertools.pairwise(edges)])
+    bounds = _largest(H, edges)
     u = np.array(start, dtype=np.float64)
     size = EXACT * (np.abs(q).max(initial=0.0) + c)
     for _ in range(MAX_ROUNDS):
@@ -56,8 +55,15 @@ def group_sizes(u: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.maximum.reduceat(np.abs(u), edges[:-1])
 
 
-def _largest(block: np.ndarray) -> float:
-    return float(np.linalg.eigvalsh(block)[-1]) if len(block) > 1 else float(block[0, 0])
+def _largest(H: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The largest eigenvalue of every group's block; groups of one size at once."""
+    sizes = np.diff(edges)
+    found = np.empty(len(sizes))
+    for size in np.unique(sizes):
+        same = sizes == size
+        at = edges[:-1][same][:, None] + np.arange(size)
+        found[same] = np.linalg.eigvalsh(H[at[:, :, None], at[:, None, :]])[:, -1]
+    return found
 
 
 def _exact_on_face(

@@ -4,8 +4,8 @@ A row of cluster z should lie on its own plane (f_z = 0) and at distance from th
 residuals are 1 - (f_z - f_k) for every other cluster k (Fang and Liu 2020, problem 17; all planes
 *together*), or 1 - side_k f_k (Wang et al. 2015, twin planes fitted *one by one*, where side_k is
 the sign that the concave-convex procedure has fixed).  Losses are |r| or max(0, r).  A pass returns
-their value and a cut for every group of rows, and on request the quadratics, weighted by
-1 / max(|r|, eps), of iteratively reweighted least squares.
+their value and a cut for every group of rows, and on request quadratics that touch the losses, for
+reweighted least squares.
 """
 
 from __future__ import annotations
@@ -72,16 +72,35 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Rounded:
+    """|r| rounded off at zero, sqrt(r^2 + eps^2), and how steep quadratics in its place are."""
+
+    eps: float
+    above: float = 1.0
+    """1: quadratics above the loss, whose steps never fail; towards 0: Newton's, which are faster
+    and may go too far."""
+
+    def at(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes and second derivatives of the quadratics that touch at these residuals."""
+        size = np.sqrt(residual**2 + self.eps**2)
+        newton = (self.eps / size) ** 2
+        return residual / size, (self.above + (1.0 - self.above) * newton) / size
+
+
+@dataclass(frozen=True)
 class Reweighted:
     """Multipliers of the losses as one step of reweighted least squares leaves them."""
 
     before: Planes | None
-    """The model whose residuals gave the weights; None: the model itself."""
-    eps: float
+    """The model where the quadratics touched the losses; None: the model itself."""
+    rounded: Rounded
 
     def multipliers(self, residual: np.ndarray, residuals: Callable, hashes: np.ndarray) -> Any:
-        weighing = residual if self.before is None else residuals(self.before)
-        return np.clip(residual / np.maximum(np.abs(weighing), self.eps), -1.0, 1.0)
+        if self.before is None:
+            return self.rounded.at(residual)[0]
+        touching = residuals(self.before)
+        slope, bend = self.rounded.at(touching)
+        return np.clip(slope + bend * (residual - touching), -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -124,11 +143,13 @@ class PlaneRequest:
     sides: Planes | None = None
     """Planes whose signs fix the sides of rows for planes fitted alone; None: negative."""
     columns: np.ndarray | None = None
-    """The features that gradients and Gram matrices are asked for; None: all."""
+    """The features that sums are asked for; None: all."""
+    inner: np.ndarray | None = None
+    """Those of them (by position) that weighted Gram matrices are asked for; None: all."""
     groups: int = 1
     """Groups of rows whose losses are summed apart."""
-    curved: float = 0.0
-    """The eps of the weighted Gram matrices, where these are wanted."""
+    curved: Rounded | None = None
+    """The quadratics whose weighted Gram matrices are wanted, if any."""
     gram: bool = False
     """Whether the Gram matrices of the clusters are wanted."""
 
@@ -161,7 +182,7 @@ class PlaneSums:
     mark: np.ndarray
     """(1,): hash of the model's own labeling and sides."""
     curvature: np.ndarray
-    """(pairs or clusters, features + 1, features + 1): weighted Gram matrices, or nothing."""
+    """(pairs or clusters, inner + 1, inner + 1): weighted Gram matrices, or nothing."""
     lean: np.ndarray
     """(clusters, features + 1): slope of the reweighted losses at the zero model, or nothing."""
     gram: np.ndarray
@@ -265,11 +286,13 @@ def _sums(
     value = np.maximum(residual, 0.0) if loss.hinge else np.abs(residual)
     own_score, own = scores[every, z], model.nearest(scores)
     curvature = lean = np.zeros(0)
-    if request.curved:
-        heavy = others / np.maximum(np.abs(residual), request.curved)
-        heavy *= 0.5 if loss.hinge else 1.0
-        curvature = _curvature(rows, heavy, z, loss)
-        lean = directed(heavy + 0.5 * others if loss.hinge else heavy).T @ rows
+    if request.curved is not None:
+        slopes, bend = request.curved.at(residual)
+        heavy = others * (0.5 * bend if loss.hinge else bend)
+        part = rows if request.inner is None else rows[:, np.append(request.inner, -1)]
+        curvature = _curvature(part, heavy, z, loss)
+        steep = others * (0.5 + 0.5 * slopes if loss.hinge else slopes)
+        lean = directed(steep + heavy * (1.0 - residual)).T @ rows  # at zero residuals are 1
     group = group_of(hashes, request.groups)
     parts = [group == g for g in range(request.groups)] if request.groups > 1 else [slice(None)]
     return PlaneSums(
@@ -309,12 +332,12 @@ def _curvature(rows: np.ndarray, heavy: np.ndarray, z: np.ndarray, loss: Loss) -
 
 
 def _weighted_grams(rows: np.ndarray, weights: Any) -> np.ndarray:
-    found = []
-    for heavy in weights:
+    found = np.empty((len(weights), rows.shape[1], rows.shape[1]))
+    for heavy, gram in zip(weights, found, strict=True):
         some = np.flatnonzero(heavy)
         part = rows[some] * np.sqrt(heavy[some])[:, None]
-        found.append(part.T @ part)
-    return np.stack(found)
+        np.matmul(part.T, part, out=gram)
+    return found
 
 
 def _mark(own: np.ndarray, scores: np.ndarray, hashes: np.ndarray, loss: Loss) -> np.ndarray:

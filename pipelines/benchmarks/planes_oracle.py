@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,10 @@ LOSSES = ("laplacian", "hinge")
 C1 = (0.1, 0.5)
 STRENGTHS = ((0.05, 0.01), (0.01, 0.001))
 """c2 as a share of the largest pull, and ridge."""
+WIDER = ", wider grid"
+WIDER_C1 = (0.5, 2.0, 10.0)
+WIDER_STRENGTHS = ((0.05, 0.001), (0.002, 1e-4), (1e-4, 1e-6))
+"""Weaker penalties and heavier losses, for columns where the first grid was not enough."""
 STARTS = ["k-means", "spectral", "mixture", "radius", "few-columns"]
 FEATURE_STARTS = ["kernel-k-means"]
 """Starts of every kernel, which would be very many where each column has one."""
@@ -41,7 +46,7 @@ FEW_COLUMNS = 40
 """Sets with more columns go without the bank of a Gaussian for each."""
 
 
-def maps(d: int) -> dict[str, tuple[str, tuple, int]]:
+def maps(d: int, wider: bool) -> dict[str, tuple[str, tuple, int]]:
     """Scaling, kernels and rank by name."""
     found: dict[str, tuple[str, tuple, int]] = {}
     for scale in SCALES:
@@ -51,24 +56,32 @@ def maps(d: int) -> dict[str, tuple[str, tuple, int]]:
         found[f"{scale}, Gaussian {width:g}"] = scale, (Gaussian(width),), RANK
     if d <= FEW_COLUMNS:
         found["minmax, a Gaussian per column"] = "minmax", tuple(per_column(d)), COLUMN_RANK
+    if wider:
+        found |= {f"{scale} columns{WIDER}": (scale, (Columns(),), 1) for scale in SCALES}
     return found
 
 
-MOST_MAPS = len(SCALES) * (1 + len(WIDTHS)) + 1
+MOST_MAPS = len(SCALES) * (2 + len(WIDTHS)) + 1
 
 
 def oracle(
-    name: str, X: np.ndarray, y: np.ndarray, goal: float, state: Path, most: int = MOST_MAPS
+    name: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    goal: float,
+    state: Path,
+    most: int = MOST_MAPS,
+    more: Callable[[], Sequence[Start]] | None = None,
 ) -> dict[str, Any]:
     """The smallest errors of the grid, from label-free starts and from the true labels.
 
     The search ends with the first map that reaches the goal, or after so many maps; those that
-    the state file holds are not tried again.
+    the state file holds are not tried again.  `more` makes further starts; the grid is wider then.
     """
     _, y = np.unique(y, return_inverse=True)
     kept = json.loads(state.read_text()) if state.exists() else {}
     done = kept.setdefault(name, {})
-    every = maps(X.shape[1])
+    every = maps(X.shape[1], more is not None)
     for title, (scale, kernels, rank) in list(every.items())[:most]:
         if any(found["error"] <= goal for found in done.values()):
             break
@@ -78,7 +91,7 @@ def oracle(
             )
             with one_blas_thread():
                 ready = prepare(as_rows(X), ThreadEngine(), settings, 2)
-                done[title] = searched(ready, y)
+                done[title] = searched(ready, y, more() if more else (), title.endswith(WIDER))
             state.write_text(json.dumps(kept))
             print(name, title, done[title], flush=True)
     best = min(done, key=lambda title: done[title]["error"])
@@ -91,15 +104,16 @@ def oracle(
     }
 
 
-def searched(ready: Prepared, y: np.ndarray) -> dict[str, Any]:
+def searched(ready: Prepared, y: np.ndarray, more: Sequence[Start], wider: bool) -> dict[str, Any]:
     """The smallest errors over losses, c1, c2, ridge and starts in one space of features."""
     space = Space.of(ready.features)
     bank = len(ready.features.kernels) > 1
     kinds = STARTS if bank else STARTS + FEATURE_STARTS
-    starts = [Start("truth", y), *starts_on_sample(ready, kinds, 2, 2, 0)]
-    strengths = STRENGTHS[:1] if bank else STRENGTHS
+    starts = [Start("truth", y), *starts_on_sample(ready, kinds, 2, 2, 0), *more]
+    strengths = STRENGTHS[:1] if bank else WIDER_STRENGTHS if wider else STRENGTHS
+    prices = WIDER_C1 if wider else C1
     found: dict[str, Any] = {"error": 100.0, "how": "", "from the truth": 100.0, "points": 0}
-    for loss, c1, (share, ridge) in itertools.product(LOSSES, C1, strengths):
+    for loss, c1, (share, ridge) in itertools.product(LOSSES, prices, strengths):
         course = Course(TOL, MOST_ROUNDS, 0.02, "auto")
         settings = PlaneSettings(2, c1, np.nan, ridge, loss == "hinge", True, course)
         problem = problem_of(space, settings)

@@ -29,11 +29,12 @@ def make(d, k=2, c1=0.4, c2=0.02, ridge=0.01, hinge=False, together=True, offset
     return PlaneProblem(k, c1, c2, ridge, hinge, together, offsets)
 
 
-def fit(X, z, problem, solver="irls", gap=1e-6, weights=None, leaf_rows=64):
-    """The convex fit, driven by one block of rows."""
+def fit(X, z, problem, solver="irls", gap=1e-6, weights=None, leaf_rows=64, before=None):
+    """The convex fit, driven by one block of rows; `before` is a fit to begin from."""
     d = X.shape[1]
     columns = np.column_stack([X, z, np.ones(len(X)) if weights is None else weights])
-    solving = solve_convex(Asker(problem, d, None, None), solver, None, gap, lambda *_: None)
+    asker = Asker(problem, d, None, None, before and before.working)
+    solving = solve_convex(asker, solver, before and before.model, gap, lambda *_: None)
     request = next(solving)
     while True:
         node = PlaneScan((request,), d + 1).block(columns, 0, leaf_rows)
@@ -118,6 +119,34 @@ def test_many_features_are_fitted_on_those_that_matter(solver, together, monkeyp
     assert len(found.model.columns) < 120
     used = np.abs(W).max(axis=0) > 1e-3 * np.abs(W).max()
     assert set(np.flatnonzero(used)) <= set(found.model.columns)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_gram_matrices_of_few_features_lead_to_the_same_fit(together):
+    """Few features are worked on; labels that need others bring them in again."""
+    X, z = data(n=80, d=40, k=3, seed=4)
+    problem = make(40, 3, c2=0.1 if together else 0.06, together=together, hinge=True)
+    first = fit(X, z, problem, gap=1e-3)
+    assert first.working is not None and len(first.working) < 32
+    used = np.flatnonzero(np.abs(first.model.w).max(axis=0))
+    assert set(used) <= set(first.working)
+    other = X[:, -3:].argmax(axis=1)
+    value, _, _ = problem_17(X, other, problem, 3)
+    again = fit(X, other, problem, before=first)
+    assert abs(again.value - value) <= 1e-5 * value
+    assert again.bound <= value * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("hinge", [True, False])
+def test_newton_steps_that_fail_become_safe_ones(hinge, monkeypatch):
+    """Even where every step begins as Newton's own, whose first goes too far."""
+    monkeypatch.setattr(planes_solvers, "ABOVE", 1e-3)
+    monkeypatch.setattr(planes_solvers, "LEAST_ABOVE", 1e-3)
+    X, z = data(n=150, d=30, seed=6)
+    problem = make(30, c1=1.0, c2=0.005, ridge=1e-4, hinge=hinge)
+    value, _, _ = problem_17(X, z, problem, 2)
+    found = fit(X, z, problem, gap=1e-5)
+    assert found.gap <= 1e-5 and abs(found.value - value) <= 1e-5 * value
 
 
 @settings(max_examples=15, deadline=None)

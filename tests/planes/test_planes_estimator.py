@@ -14,8 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dmkc
 from dmkc import NonparallelPlaneClustering
+from dmkc.clusterers.planes.fit import TOO_SMALL, PlaneFit, best_of
 from dmkc.kernels import Gaussian
 from dmkc.metrics import accuracy
+from dmkc.scan.planes import Planes
 
 
 @parametrize_with_checks([NonparallelPlaneClustering()])
@@ -189,3 +191,15 @@ def test_explained_share_and_history():
     assert 0 < model.separation_ < 1
     assert model.history_[-1]["gap"] == pytest.approx(model.gap_)
     assert {record["on"] for record in model.history_} == {"sample"}
+
+
+@pytest.mark.parametrize("k, kept", [(2, 1), (3, 0)])
+def test_a_collapse_counts_against_a_fit_of_two_clusters(k, kept):
+    """Of several clusters the others are still there, and the farthest apart are kept."""
+    model = Planes(np.ones((k, 1)), np.zeros(k))
+    shares = np.full(k, 1 / k)
+    fits = [
+        PlaneFit(model, 1.0, 0.5, shares, 0.0, 3, False, TOO_SMALL),
+        PlaneFit(model, 1.0, 0.5, shares, 0.0, 3, True, "labels settled"),
+    ]
+    assert best_of(fits, [0.4, 0.2]) == kept

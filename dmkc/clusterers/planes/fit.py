@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.margin.cccp import Step
-from dmkc.clusterers.planes.solvers import Asker, solve_convex, teller
+from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
-from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Reweighted
+from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Signs
 
-LOOSE_GAP = 1e-2
-"""Gap that is good enough while labels still move a lot."""
+LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
+"""Gap that is good enough while labels still move a lot, and as a share of the rows that moved."""
 TRIVIAL_GAP = 1e-4
 TOO_SMALL = "a cluster would have become too small"
 ADVICE = {
@@ -71,36 +72,63 @@ def plane_fit(
     start: Planes | None = None,
 ) -> Fit:
     """Cluster from a labeling; `start` are planes to begin the first convex fit from."""
-    seen: dict[int, PlaneFit] = {}
-    rounds: list[PlaneFit] = []
-    model, moved, mark = start, 1.0, None
+    seen: dict[int, _Round] = {}
+    rounds: list[_Round] = []
+    model, moved, working = start, 1.0, None
+    mark: int | None = None
     sides = start if isinstance(label, Planes) else None
     for round_ in range(1, course.max_iter + 1):
-        wanted = max(course.tol, min(LOOSE_GAP, 0.1 * moved))
-        asker = Asker(problem, label, sides, view)
+        wanted = max(course.tol, min(LOOSE_GAP, LOOSE_SHARE * moved))
+        asker = Asker(problem, label, sides, view, working)
         solved = yield from solve_convex(asker, course.solver, model, wanted, teller(tell, round_))
-        model, sums = solved.model, solved.sums
+        model, sums, working = solved.model, solved.sums, solved.working
+        here = _Round(problem, round_, solved)
         shares, moved = sums.counts / sums.total, sums.changed / sums.total
-        saved = 1.0 - solved.value / trivial_value(problem, sums.members[:, -1])
-        found = PlaneFit(
-            model, solved.value, saved, shares, solved.gap, round_, False, "max_iter was reached"
-        )
         before, mark = mark, int(sums.mark[0])
         if shares.min() < course.smallest:
-            kept = max(rounds or [found], key=lambda f: f.explained)
-            return replace(kept, n_iter=round_, reason=TOO_SMALL)
+            kept = max(rounds or [here], key=lambda r: r.explained)
+            return kept.fit(round_, False, TOO_SMALL)
         tight = solved.gap <= course.tol
         if tight and (mark == before or moved <= (course.tol if problem.together else 0.0)):
-            return replace(found, converged=True, reason="labels settled")
+            return here.fit(round_, True, "labels settled")
         if tight and mark in seen and mark != before:
-            cycle = [f for f in seen.values() if f.n_iter >= seen[mark].n_iter]
-            kept = max([*cycle, found], key=lambda f: f.explained)
-            return replace(kept, n_iter=round_, converged=True, reason="a labeling came back")
+            cycle = [r for r in seen.values() if r.number >= seen[mark].number]
+            kept = max([*cycle, here], key=lambda r: r.explained)
+            return kept.fit(round_, True, "a labeling came back")
         if tight:
-            seen[mark] = found
-        rounds.append(found)
+            seen[mark] = here
+        rounds.append(here)
         label = sides = model
-    return rounds[-1]
+    return rounds[-1].fit(len(rounds), False, "max_iter was reached")
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One labeling's convex problem, solved."""
+
+    problem: PlaneProblem
+    number: int
+    solved: Solved
+
+    @cached_property
+    def explained(self) -> float:
+        """Share of the value without any plane that the planes save (found when asked for)."""
+        counts = self.solved.sums.members[:, -1]
+        return 1.0 - self.solved.value / trivial_value(self.problem, counts)
+
+    def fit(self, n_iter: int, converged: bool, reason: str) -> PlaneFit:
+        solved = self.solved
+        shares = solved.sums.counts / solved.sums.total
+        return PlaneFit(
+            solved.model,
+            solved.value,
+            self.explained,
+            shares,
+            solved.gap,
+            n_iter,
+            converged,
+            reason,
+        )
 
 
 def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
@@ -130,13 +158,17 @@ def first_pull(
 ) -> float:
     """The c2 at which about all weights vanish, for a labeling: the pull on them at zero."""
     asker = Asker(problem, label, None, view)
-    sums = ask(asker.request(problem.zero(), Reweighted(None, 1.0)))
+    sums = ask(asker.request(problem.zero(), Signs()))
     return float(problem.pressure(sums).max())
 
 
 def best_of(fits: Sequence[PlaneFit], separations: Sequence[float]) -> int:
-    """The start to keep: clusters that lie farthest apart, among fits that did not collapse."""
-    fine = [f.reason != TOO_SMALL for f in fits]
+    """The start to keep: clusters that lie farthest apart.
+
+    Of two clusters one collapsed if the other took all, and such a fit wins only where all have.
+    Where one of several becomes too small, the others are still there.
+    """
+    fine = [f.reason != TOO_SMALL or len(f.shares) > 2 for f in fits]
     score = [s - (0.0 if ok else 10.0) for s, ok in zip(separations, fine, strict=True)]
     return int(np.argmax(score))
 

@@ -17,7 +17,16 @@ import numpy as np
 from dmkc.clusterers.margin.cccp import Step
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
-from dmkc.scan.planes import Loss, Mixed, PlaneRequest, Planes, PlaneSums, Reweighted, Signs
+from dmkc.scan.planes import (
+    Loss,
+    Mixed,
+    PlaneRequest,
+    Planes,
+    PlaneSums,
+    Reweighted,
+    Rounded,
+    Signs,
+)
 
 WHOLE = 256
 """Up to this many features all are worked on at once."""
@@ -31,7 +40,14 @@ MAX_STEPS = 600
 LOOSE = 0.05
 """Gap of the first problem on few of many features."""
 COLD, WARM = 0.5, 0.05
-"""Residuals below this are weighted alike in the first step, without and with a model before."""
+"""How far losses are rounded off in the first step, without and with a model before."""
+ROUNDER, SHARPER = 3.0, 0.7
+"""Losses are rounded off at most by this multiple of the gap, and less in every step."""
+ABOVE, LEAST_ABOVE = 0.3, 0.2
+"""How far quadratics are those above the losses instead of Newton's: at first and at least."""
+BOLDER, CAREFUL, LEARNED = 0.7, 3.0, 1.3
+"""Factors of that share after a step that went down and after one that went up, and of the least
+share after the latter: where Newton's steps fail often, only safe ones are left."""
 INACTIVE = 1e-6
 SPECK = 1e-6
 """Weights of a master below this share of the largest are zero."""
@@ -47,6 +63,8 @@ class Asker:
     label: Planes | int
     sides: Planes | None
     view: Callable[[np.ndarray], np.ndarray] | None
+    working: np.ndarray | None = None
+    """Features that hold all weights of the start; reweighting begins with them. None: all."""
 
     def request(self, model: Planes, rule: Any, **more: Any) -> PlaneRequest:
         problem = self.problem
@@ -67,6 +85,8 @@ class Solved:
     steps: int
     dual: tuple[Planes, Reweighted | Mixed]
     """The model and the multipliers of the losses that gave the bound."""
+    working: np.ndarray | None = None
+    """The features that a next step would work on; None: all."""
 
     @property
     def gap(self) -> float:
@@ -91,7 +111,7 @@ def solve_convex(
     if problem.n_features <= WHOLE:
         whole = warm.on(None, problem.n_features)
         return (yield from inner(asker, whole, start is not None, wanted, 0, tell))
-    (sums,) = yield asker.request(warm, Reweighted(None, COLD))
+    (sums,) = yield asker.request(warm, Reweighted(None, Rounded(COLD)))
     alive = _alive(problem, warm)
     columns = _grown(problem, sums, alive, FIRST)
     steps, tight, best = 1, max(LOOSE, 0.5 * wanted), -np.inf
@@ -144,26 +164,40 @@ def _grown(problem: PlaneProblem, sums: PlaneSums, alive: np.ndarray, more: int)
 def _reweight(
     asker: Asker, model: Planes, warm: bool, wanted: float, steps: int, tell: Callable
 ) -> Solve:
-    """Reweighted least squares on the model's features (an upper quadratic of every loss)."""
+    """Reweighted least squares on the model's features, between Newton's and safe steps."""
     problem, columns = asker.problem, model.columns
-    eps, gram, bound = WARM if warm else COLD, None, -np.inf
-    rule = Reweighted(None, eps)
+    curve, least = Rounded(WARM if warm else COLD, ABOVE), LEAST_ABOVE
+    rule = Reweighted(None, curve)
+    best, bound, before, gram = None, -np.inf, np.inf, None
+    inner = asker.working if columns is None else None
     dual = model, rule
     while True:
         steps += 1
-        (sums,) = yield asker.request(model, rule, columns=columns, curved=eps, gram=gram is None)
+        (sums,) = yield asker.request(
+            model, rule, columns=columns, inner=inner, curved=curve, gram=gram is None
+        )
         gram = sums.gram if gram is None else gram
         value, here = problem.value(model, sums), problem.bound(sums, columns)
+        if best is None or value < best[0]:
+            best = value, model, sums
         if here > bound:
             bound, dual = here, (model, rule)
-        tell(steps, value, bound, sums, 0)
-        gap = gap_of(value, bound)
+        tell(steps, best[0], bound, sums, 0)
+        gap = gap_of(best[0], bound)
         if gap <= wanted or steps >= MAX_STEPS:
-            return Solved(model, sums, value, bound, steps, dual)
-        rule = Reweighted(model, eps)
-        model = problem.reweighted(model, sums, gram)
-        scale = value / problem.c1
-        eps = max(min(eps, gap * scale), 0.1 * wanted * scale, 1e-9)
+            working = problem.working(best[1], best[2], columns) if columns is None else None
+            return Solved(best[1], best[2], best[0], bound, steps, dual, working)
+        rule = Reweighted(model, curve)
+        model = problem.reweighted(model, sums, gram, inner)
+        inner = problem.working(model, sums, columns)
+        if value > before:
+            least = min(LEARNED * least, 1.0)
+            above = min(CAREFUL * curve.above, 1.0)
+        else:
+            above = max(BOLDER * curve.above, least)
+        before, scale = value, best[0] / problem.c1
+        eps = min(SHARPER * curve.eps, ROUNDER * gap * scale)
+        curve = Rounded(max(eps, 0.1 * wanted * scale, 1e-9), above)
 
 
 def _bundle(

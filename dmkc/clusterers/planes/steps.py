@@ -12,10 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from dmkc.master.planes import group_sizes, shrunk, solve_groups
+from dmkc.master.planes import group_sizes, shrunk
+from dmkc.master.planes_quadratic import Quadratic, minimised
 from dmkc.scan.planes import Planes, PlaneSums
+
+KEEN = 0.8
+"""Features without weights that are pulled by this share of c2 are worked on as well."""
+FEWER = 0.8
+"""More of the features than this are as good as all."""
 
 
 @dataclass(frozen=True)
@@ -79,26 +84,43 @@ class PlaneProblem:
 
     def pressure(self, sums: PlaneSums) -> np.ndarray:
         """How hard every group is pulled from zero; a group at zero stays there up to c2."""
-        gradient = self.gradient(sums)[:, :-1]
-        parts = self._parts(gradient, self.edges(None))
-        pulls = [np.add.reduceat(np.abs(part), edges[:-1]) for part, edges in parts]
-        return np.max(pulls, axis=0)
+        return self._pulls(self.gradient(sums)[:, :-1], self.edges(None))
 
-    def reweighted(self, model: Planes, sums: PlaneSums, gram: np.ndarray) -> Planes:
-        """The minimiser when every loss is replaced by a quadratic that touches it from above."""
-        k, p = model.w.shape
-        q = -self.c1 * sums.lean / sums.total
-        at = model.w
-        edges = self.edges(model.columns)
+    def working(
+        self, model: Planes, sums: PlaneSums, columns: np.ndarray | None
+    ) -> np.ndarray | None:
+        """The features, by position, that a next step might give weights; None: about all."""
+        gradient, edges = self.gradient(sums)[:, :-1], self.edges(columns)
+        keen = self._pulls(gradient, edges) > KEEN * self.c2
+        used = np.max(self.sizes(model), axis=0) > 0
+        found = np.flatnonzero(np.repeat(used | keen, np.diff(edges)))
+        return found if len(found) <= FEWER * edges[-1] else None
+
+    def reweighted(
+        self, model: Planes, sums: PlaneSums, gram: np.ndarray, inner: np.ndarray | None = None
+    ) -> Planes:
+        """The minimiser when every loss is replaced by a quadratic that touches it.
+
+        Only the `inner` features (by position) get weights; all that have some are among them.
+        """
+        n, p = sums.total, model.w.shape[1]
+        inner = np.arange(p) if inner is None else inner
+        some = np.append(inner, p)
+        own = gram[:, some[:, None], some] / n
+        at = np.arange(len(inner))
+        own[:, at, at] += self.ridge
+        bends, q = self.c1 * sums.curvature / n, -self.c1 * sums.lean[:, some] / n
+        start = np.column_stack([model.w, model.b])[:, some]
+        edges = self.edges(inner if model.columns is None else model.columns[inner])
         if self.together:
-            H = self._joint(sums.curvature, gram, sums.total)
-            found = _with_biases(H, q.T.ravel(), at.T.ravel(), k * edges, self.c2)
-            found = found.reshape(p + 1, k).T
+            found = minimised(Quadratic(own, bends), q, start, edges, self.c2)
         else:
-            alone = (gram + self.c1 * sums.curvature) / sums.total + self._ridge(p)
-            each = zip(alone, q, at, strict=True)
-            found = np.stack([_with_biases(H, part, w, edges, self.c2) for H, part, w in each])
-        return Planes(np.ascontiguousarray(found[:, :-1]), found[:, -1].copy(), model.columns)
+            alone = [Quadratic(part[None], bends[:0]) for part in own + bends]
+            each = zip(alone, q[:, None], start[:, None], strict=True)
+            found = np.vstack([minimised(*one, edges, self.c2) for one in each])
+        w = np.zeros_like(model.w)
+        w[:, inner] = found[:, :-1]
+        return Planes(w, found[:, -1].copy(), model.columns)
 
     def edges(self, columns: np.ndarray | None) -> np.ndarray:
         """Group boundaries among some features, which come in whole groups."""
@@ -107,37 +129,12 @@ class PlaneProblem:
         group = np.searchsorted(self.offsets, columns, side="right")
         return np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(columns))
 
+    def _pulls(self, gradient: np.ndarray, edges: np.ndarray) -> np.ndarray:
+        parts = self._parts(gradient, edges)
+        return np.max([np.add.reduceat(np.abs(g), e[:-1]) for g, e in parts], axis=0)
+
     def _parts(self, w: np.ndarray, edges: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Weights as vectors whose groups are contiguous."""
         if self.together:
             return [(w.T.ravel(), len(w) * edges)]
         return [(row, edges) for row in w]
-
-    def _ridge(self, p: int) -> np.ndarray:
-        return np.diag(np.append(np.full(p, self.ridge), 0.0))
-
-    def _joint(self, curvature: np.ndarray, gram: np.ndarray, total: float) -> np.ndarray:
-        """The Hessian of all planes together, features outside and planes inside."""
-        k, size = len(gram), gram.shape[1]
-        first, second = np.triu_indices(k, 1)
-        pairs = self.c1 * curvature / total
-        blocks = np.empty((k, k, size, size))  # turned round once: it is much faster than by block
-        blocks[first, second] = blocks[second, first] = -pairs
-        for r in range(k):
-            own = pairs[(first == r) | (second == r)].sum(axis=0)
-            blocks[r, r] = gram[r] / total + self._ridge(size - 1) + own
-        return blocks.transpose(2, 0, 3, 1).reshape(size * k, size * k)
-
-
-def _with_biases(
-    H: np.ndarray, q: np.ndarray, start: np.ndarray, edges: np.ndarray, c: float
-) -> np.ndarray:
-    """The minimiser of 1/2 u.H u - q.u plus the norms of the groups, which leave out the biases."""
-    n = int(edges[-1])
-    lower = cholesky(H[n:, n:], lower=True)
-    half = solve_triangular(lower, H[n:, :n], lower=True)
-    across = solve_triangular(lower, half, lower=True, trans=1)
-    base = cho_solve((lower, True), q[n:])
-    reduced = H[:n, :n] - half.T @ half
-    u = solve_groups(reduced, q[:n] - H[:n, n:] @ base, edges, c, start)
-    return np.concatenate([u, base - across @ u])
