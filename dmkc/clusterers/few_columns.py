@@ -23,6 +23,8 @@ MOST_TURNS = 10
 MOST_PRODUCTS = 1e10
 """Products that the search for correlated columns may take, some seconds at most."""
 SEEDS_AT_ONCE = 256
+COLUMNS_AT_ONCE = 512
+"""Columns whose powers are held at once: few enough to stay in the cache."""
 
 Grouping = Callable[[np.ndarray], np.ndarray]
 """From rows to the cluster of each."""
@@ -89,6 +91,12 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
 
 def _mixedness(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Sarle's coefficient of bimodality of every column: 5/9 if uniform, 1/3 if normal."""
+    parts = range(0, rows.shape[1], COLUMNS_AT_ONCE)
+    each = [_mixedness_of(rows[:, a : a + COLUMNS_AT_ONCE], shares) for a in parts]
+    return np.concatenate(each)
+
+
+def _mixedness_of(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
     centred = rows - shares @ rows
     square = centred**2
     spread = shares @ square

@@ -24,7 +24,7 @@ SHARE_OF_PULL = 0.05
 """c2, when it is left open, as a share of the largest pull of a start on weights at zero."""
 MOST_OF_PULL = 0.5
 """The same share where there are far more features than rows."""
-SECONDS_PER_PRODUCT, SECONDS_PER_SWEEP, SECONDS_PER_MASTER = 1e-10, 3e-9, 1e-6
+SECONDS_PER_PRODUCT, SECONDS_PER_SWEEP, SECONDS_PER_MASTER = 2e-10, 3e-9, 1e-6
 """Cost of a pass: per product of a Gram matrix, per number read, per squared weight of a bundle."""
 
 
