@@ -1,5 +1,6 @@
 """Pictures of a fitted clusterer as Matplotlib axes, drawn from at most a few thousand rows."""
 
+from dmkc.plot.choice import alternatives, candidates
 from dmkc.plot.clusters import embedding, margins, sizes
 from dmkc.plot.models import (
     convergence,
@@ -14,6 +15,8 @@ from dmkc.plot.style import COLOURS
 
 __all__ = [
     "COLOURS",
+    "alternatives",
+    "candidates",
     "cluster_sizes",
     "convergence",
     "embedding",

@@ -75,16 +75,22 @@ def embedding(
     else:
         x, y = _components(features, 2).T
         ax.set(xlabel="first principal component", ylabel="second principal component")
-    size = float(np.clip(6000 / len(x), 3, 16))
+    scattered(ax, np.column_stack([x, y]), found, given=labels is not None)
+    return ax
+
+
+def scattered(ax: Axes, places: np.ndarray, found: np.ndarray, given: bool = False) -> None:
+    """Points coloured by their cluster, or by a label that was given."""
+    size = float(np.clip(6000 / len(places), 3, 16))
     for k, value in enumerate(np.unique(found)):
         here = found == value
-        tone = COLOURS[(int(value) if labels is None else k) % len(COLOURS)]
+        tone = COLOURS[(k if given else int(value)) % len(COLOURS)]
         # Shares, because a sample does not tell how many rows there are.
         text = f"{value}: {100 * here.mean():.0f} %"
-        cloud = ax.scatter(x[here], y[here], size, tone, lw=0, alpha=0.65, label=text, zorder=2)
-        cloud.set_rasterized(len(x) > RASTER_ABOVE)
-    legend(ax, title="cluster" if labels is None else "label", markerscale=5 / size**0.5)
-    return ax
+        x, y = places[here].T
+        cloud = ax.scatter(x, y, size, tone, lw=0, alpha=0.65, label=text, zorder=2)
+        cloud.set_rasterized(len(places) > RASTER_ABOVE)
+    legend(ax, title="label" if given else "cluster", markerscale=5 / size**0.5)
 
 
 def margins(

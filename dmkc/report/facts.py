@@ -115,7 +115,7 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
     if confidence is not None and confidence < SURE:
         found.append(
             f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
-            "rows have several valid clusterings. Look at the alternatives of dmkc.select."
+            "rows have several valid clusterings. Look at the other choices below."
         )
     for cluster, size in enumerate(sizes):
         share = size / max(int(sizes.sum()), 1)

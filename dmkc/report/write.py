@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc import plot
 from dmkc.data import as_rows
 from dmkc.report import facts, page
+from dmkc.report.choice import choice_parts
 from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.figures import inline_svg
 from dmkc.report.page import Markup
@@ -70,6 +71,7 @@ def write_report(
         page.bullets(notes, "notes"),
         page.section("What was found", _pictures(model, drawn, labels)),
     ]
+    body.append(page.section("What else was tried", *choice_parts(model, drawn)))
     if truth is not None:
         body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
     body += [

@@ -5,7 +5,9 @@ import shutil
 import pytest
 
 from dmkc import (
+    Gaussian,
     HierarchicalKernelKMeans,
+    Linear,
     MarginDistributionClustering,
     MultipleKernelClustering,
     NonparallelPlaneClustering,
@@ -93,7 +95,9 @@ def models():
     tumours, digits = load_wdbc(), load_digits((1, 7))
     must, cannot = random_pairs(tumours.y, 60, random_state=0)
     linked = MarginDistributionClustering(must_link=must, cannot_link=cannot, random_state=0)
+    open_ = {"kernels": [Linear(), Gaussian(0.5)], "scale": "auto", "balance": "auto"}
     return {
+        "auto": (MultipleKernelClustering(random_state=0, **open_), load_digits((8, 9))),
         "mkc": (MultipleKernelClustering(random_state=0), tumours),
         "odm": (linked, tumours),
         "planes": (NonparallelPlaneClustering(loss="hinge", random_state=0), tumours),
@@ -178,7 +182,7 @@ def unreachable(page):
     return sorted(set(page.evaluate(SCROLLED)) - reached)
 
 
-@pytest.mark.parametrize("name", ["mkc", "odm", "planes", "hmkkm"])
+@pytest.mark.parametrize("name", ["auto", "mkc", "odm", "planes", "hmkkm"])
 def test_report_in_a_browser(name, reports, view):
     page, complaints = view
     complaints.clear()

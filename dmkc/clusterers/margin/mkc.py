@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dmkc.clusterers.margin.base import MarginClusterer
+from dmkc.clusterers.model import KernelModel
 
 
 class MultipleKernelClustering(MarginClusterer):
@@ -109,7 +110,10 @@ class MultipleKernelClustering(MarginClusterer):
         is better), the mean "score" of them rescaled to 0..1, and whether it was "chosen"; with
         other parameters "auto", one per candidate, best first; None when nothing was open.
     confidence_ : float, agreement of the criteria and of k-means with the chosen candidate, or
-        None; below 0.8 look at the alternatives of `dmkc.select`.
+        None; below 0.8 look at the alternatives.
+    alternatives_ : list of KernelModel, the clearly different candidates that `dmkc.select` offers,
+        the chosen one first (before it was refined on all rows), or None; `dmkc.plot.alternatives`
+        draws them.
     n_iter_ : int, relabelings of all rows (of the subset, with train_rows).
     converged_ : bool, whether labels settled before max_iter.
     n_scans_ : int, passes over all rows, not counting the one that makes the columns.
@@ -135,6 +139,7 @@ class MultipleKernelClustering(MarginClusterer):
     """Parameters that can be "auto"."""
     selection_: list[dict[str, Any]] | None
     confidence_: float | None
+    alternatives_: list[KernelModel] | None
 
     def __init__(
         self,
@@ -206,7 +211,7 @@ class MultipleKernelClustering(MarginClusterer):
             if len(answers):
                 raise ValueError('answers settle a choice: leave a parameter "auto".')
             super().fit(X, sample_weight=sample_weight)
-            self.confidence_ = None
+            self.confidence_, self.alternatives_ = None, None
             return self
         from dmkc.selection.run import select  # which makes estimators of this class
 
@@ -216,6 +221,8 @@ class MultipleKernelClustering(MarginClusterer):
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
         self.selection_, self.confidence_ = found.records(), found.confidence
+        self.alternatives_ = [candidate.model for candidate in found.alternatives]
         self.start_ = found.best.start
+        self.history_ = [record | {"start": self.start_} for record in settled.history_]
         self.n_scans_ = 1 + settled.n_scans_
         return self

@@ -1,0 +1,98 @@
+"""What the report says of a choice without labels: scores, and the other clusterings offered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from dmkc import plot
+from dmkc.report import page
+from dmkc.report.figures import inline_svg
+from dmkc.report.page import Markup
+
+SHOWN = 12
+"""Candidates in the table; the picture has all of them."""
+MADE_OF = ("scale", "kernels", "C", "balance", "start")
+ABOUT = ("score", "contradictions", "alternative", "n_clusters", "chosen")
+"""What is known of a candidate besides the criteria and what it is made of."""
+
+
+def choice_parts(model: Any, drawn: Any) -> list[Markup]:
+    """Parts of a section about what was tried, for models that had something to choose."""
+    records = getattr(model, "selection_", None)
+    if not records:
+        return []
+    numbers = "chosen" in records[0]
+    words = (
+        "Mean of the criteria of every number of clusters, each rescaled to 0..1."
+        if numbers
+        else "Score of every candidate on a sample of the rows; those with a number are offered as "
+        "choices, and the first was refined on all rows."
+    )
+    cards = [_card("candidates", plot.candidates(model), words)]
+    others = getattr(model, "alternatives_", None) or []
+    if len(others) > 1:
+        offered = "Which rows each choice puts together, on two principal components."
+        for i, ax in enumerate(plot.alternatives(model, drawn)):
+            cards.append(_card(f"choice{i + 1}", ax, offered))
+    table = _numbers(records) if numbers else _candidates(records)
+    return [page.gallery(cards), *table]
+
+
+def _card(name: str, ax: Any, words: str) -> Markup:
+    title = ax.get_title(loc="left")
+    return page.figure(inline_svg(ax, name, f"{title}. {words}"), words)
+
+
+def _criteria(records: list[dict[str, Any]]) -> list[str]:
+    return [name for name in records[0] if name not in (*MADE_OF, *ABOUT)]
+
+
+def _numbers(records: list[dict[str, Any]]) -> list[Markup]:
+    names = _criteria(records)
+    rows = [
+        (
+            f"{r['n_clusters']} clusters" + (" (chosen)" if r["chosen"] else ""),
+            *(_number(r[name]) for name in names),
+            _number(r["score"]),
+        )
+        for r in records
+    ]
+    return [page.table(("number", *names, "score"), rows)]
+
+
+def _candidates(records: list[dict[str, Any]]) -> list[Markup]:
+    names = _criteria(records)
+    asked = any(r["contradictions"] for r in records)
+    moves = ("rows that answers would move",) if asked else ()
+    head = ("start", "choice", "score", *moves, *names, "scale", "balance", "kernels")
+    rows = []
+    for r in records[:SHOWN]:
+        choice = "" if r["alternative"] is None else r["alternative"] + 1
+        moved = (r["contradictions"],) if asked else ()
+        found = (_number(r[name]) for name in names)
+        balance = "" if r["balance"] is None else f"{r['balance']:g}"
+        made = (r["scale"] or "none", balance, _bank(r["kernels"]))
+        rows.append((_start(r["start"]), choice, _number(r["score"]), *moved, *found, *made))
+    words = (
+        f"The best of {len(records)} candidates; larger is better in all criteria. What they ask "
+        "is on the page about choosing without labels."
+    )
+    return [page.paragraph(words, "small"), page.table(head, rows)]
+
+
+def _bank(kernels: list[Any]) -> str:
+    """The kinds of kernels, and how many of each."""
+    counts = Counter(type(kernel).__name__.lower() for kernel in kernels)
+    return ", ".join(name if n == 1 else f"{n} {name}" for name, n in counts.items())
+
+
+def _start(name: str) -> str:
+    """The start without the numbers of its kernel."""
+    return name.split("(")[0].replace(", ", " of ", 1) if "(" in name else name
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}" if np.isfinite(value) else ""

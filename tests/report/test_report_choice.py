@@ -1,0 +1,90 @@
+"""What the report and the pictures say of a choice without labels."""
+
+from __future__ import annotations
+
+import matplotlib.axes
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import dmkc
+from dmkc import Gaussian, Linear, MultipleKernelClustering, plot
+from dmkc.datasets import make_blobs, make_rings
+from dmkc.report import write_report
+
+
+@pytest.fixture(scope="module")
+def rings():
+    return make_rings(300, noise=0.05, seed=0)[0]
+
+
+@pytest.fixture(scope="module")
+def found(rings):
+    open_ = {"kernels": [Linear(), Gaussian(0.15)], "scale": "auto", "balance": "auto"}
+    return dmkc.select(rings, MultipleKernelClustering(random_state=0, rank=30, **open_))
+
+
+@pytest.fixture(scope="module")
+def model(rings):
+    open_ = {"kernels": [Linear(), Gaussian(0.15)], "scale": "auto", "balance": "auto"}
+    return MultipleKernelClustering(random_state=0, rank=30, **open_).fit(rings)
+
+
+def test_the_model_keeps_what_was_offered(model, found, rings):
+    assert len(model.alternatives_) == len(found.alternatives)
+    for kept, candidate in zip(model.alternatives_, found.alternatives, strict=True):
+        labels = kept.label_pipeline()(np.asarray(rings))
+        np.testing.assert_array_equal(labels[found.positions], candidate.labels)
+    assert {record["start"] for record in model.history_} == {model.start_}
+
+
+def test_scores_of_all_candidates_are_drawn(model, found):
+    for what in (model, found):
+        ax = plot.candidates(what)
+        heights = [patch.get_height() for patch in ax.patches]
+        assert len(heights) == len(found.candidates)
+        np.testing.assert_allclose(heights, sorted(found.score, reverse=True))
+        marks = sorted(t.get_text() for t in ax.texts if t.get_text())
+        assert marks == [str(i + 1) for i in range(len(found.alternatives))]
+
+
+def test_every_choice_is_drawn_on_the_same_components(model, found, rings):
+    axes = plot.alternatives(found)
+    assert len(axes) == len(found.alternatives) == len(plot.alternatives(model, rings))
+    clouds = [np.vstack([c.get_offsets() for c in ax.collections]) for ax in axes]
+    for cloud in clouds:
+        assert len(cloud) == len(found.positions)
+        np.testing.assert_allclose(np.sort(cloud, axis=0), np.sort(clouds[0], axis=0))
+    given = [Figure().add_subplot() for _ in axes]
+    assert plot.alternatives(found, axes=given) == given
+    assert all(isinstance(ax, matplotlib.axes.Axes) for ax in given)
+
+
+def test_the_report_shows_candidates_and_choices(model, rings, tmp_path):
+    assert len(model.alternatives_) > 1
+    text = write_report(model, rings, tmp_path / "r.html", title="rings").read_text()
+    assert "What else was tried" in text and "Scores of the candidates" in text
+    for i in range(len(model.alternatives_)):
+        assert f"Choice {i + 1}" in text
+    for name in ("corroboration", "persistence", "connection"):
+        assert f">{name}<" in text
+    assert "nothing was optimised" not in text and "other choices below" in text
+
+
+def test_the_report_shows_the_numbers_of_clusters_that_were_tried(tmp_path):
+    X, _ = make_blobs(200, 2, 3, seed=2)
+    model = MultipleKernelClustering((2, 4), random_state=0, rank=20).fit(X)
+    text = write_report(model, X, tmp_path / "r.html", title="blobs").read_text()
+    assert "Scores of the numbers" in text and "3 clusters (chosen)" in text
+    assert ">stability<" in text
+
+
+def test_where_nothing_was_open_there_is_nothing_to_show(rings, tmp_path):
+    model = MultipleKernelClustering(random_state=0, rank=20).fit(rings)
+    assert model.alternatives_ is None
+    text = write_report(model, rings, tmp_path / "r.html", title="rings").read_text()
+    assert "What else was tried" not in text
+    with pytest.raises(ValueError, match="Nothing was left open"):
+        plot.candidates(model)
+    with pytest.raises(ValueError, match="Give the rows X"):
+        plot.alternatives(model, rings)
