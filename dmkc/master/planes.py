@@ -35,9 +35,12 @@ def solve_groups(
     bounds = _largest(H, edges)
     u = np.array(start, dtype=np.float64)
     size = EXACT * (np.abs(q).max(initial=0.0) + c)
+    roots = np.sqrt(np.diagonal(H))
     for _ in range(MAX_ROUNDS):
         residual = _sweeps(H, q, edges, bounds, c, u, H @ u - q, SWEEPS)
-        if residual <= size:
+        # |H| |u| is at most this, as H is positive definite: what rounding leaves is no residual
+        rounding = np.finfo(np.float64).eps * roots.max(initial=0.0) * (roots @ np.abs(u))
+        if residual <= size + rounding:
             break
         _exact_on_face(H, q, edges, c, u)
     return u

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dmkc.master.planes as planes_master
 from dmkc.master.planes import group_sizes, shrunk, solve_groups
 
 
@@ -77,3 +78,22 @@ def test_ill_conditioned_problems_are_solved_too():
     u = solve_groups(H, q, edges, 0.5, np.zeros(80))
     again = shrunk(u - (H @ u - q), edges, 0.5)
     np.testing.assert_allclose(again, u, atol=1e-8 * np.abs(u).max())
+
+
+def test_rounding_of_a_steep_quadratic_is_no_residual(monkeypatch):
+    """Where H is large its rounding exceeds the tolerance, and no round could do better."""
+    rounds = []
+    step = planes_master._exact_on_face
+    monkeypatch.setattr(
+        planes_master, "_exact_on_face", lambda *args: (rounds.append(1), step(*args))
+    )
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Q, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+        H = (Q * np.geomspace(0.4, 4e5, 5)) @ Q.T
+        flat = 0.5 * Q[:, 0]
+        H, q, edges, c = (H + H.T) / 2, 0.4 * flat + 0.03 * np.sign(flat), np.arange(6), 0.03
+        rounds.clear()
+        found = solve_groups(H, q, edges, c, np.zeros(5))
+        assert len(rounds) < 30
+        np.testing.assert_allclose(found, flat, atol=1e-6)
