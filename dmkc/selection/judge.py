@@ -41,6 +41,7 @@ COMPONENTS = (2, 5, 10)
 LEAST_VARIANCE = 1e-3
 """Part of the mean variance that is added to every one, so that no cluster is flat."""
 LEAST_CONDUCTANCE = 1e-3
+"""What pieces of a cloud have at least, so that it can be divided by."""
 CONNECTION = 2.0
 """What connection counts for, beside the mean rank of the others."""
 RANKED = ("corroboration", "persistence", "views", "margin", "likelihood")

@@ -79,7 +79,7 @@ def text_of(data: dict[str, Any]) -> list[str]:
     about = (
         "Accuracy in % by best matching, default parameters but for `scale`. Units are **mixed** "
         f"where the largest standard deviation of a column is more than {MIXED:g} times the "
-        "median, which no set comes near: below 3.5 or above 19. Where they are, dividing helps "
+        "median. Where they are, dividing helps "
         "or not by the set; where columns share a unit it harms most methods, for columns that "
         "hardly vary (the margins of a picture) then weigh as much as others. **if-mixed** divides "
         f"in the first case alone. Sets have at most {ROWS:,} rows and {COLUMNS:,} columns here."
