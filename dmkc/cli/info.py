@@ -67,8 +67,8 @@ def describe_model(text: str) -> dict[str, Any]:
     if hasattr(model.model_, "biases"):
         found["scores"] = len(model.model_.biases)
     found["precision"] = np.dtype(columns.dtype).name
-    if hasattr(columns, "landmarks"):
-        marks, what = len(columns.landmarks), _landmark_kind(model, stored)
+    if hasattr(columns, "n_landmarks"):
+        marks, what = columns.n_landmarks, _landmark_kind(model, stored)
         found["landmarks"] = f"The file holds {marks} landmarks, which are {what}."
     return found | {
         "fitted": {

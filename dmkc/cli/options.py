@@ -13,8 +13,9 @@ from typing import Any
 from dmkc.cli.errors import UserError
 from dmkc.clusterers.base import one_of
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.kernels import KERNELS
 from dmkc.modelfile import ESTIMATORS
-from dmkc.modelfile.registry import KERNELS, kernel_from_json
+from dmkc.modelfile.kernels import kernel_from_json
 
 ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
 """Shorter names that stand beside the parameter's own."""

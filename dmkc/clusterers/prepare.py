@@ -7,7 +7,7 @@ never on chunks, workers or scheduler.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +18,12 @@ from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, sample_of, s
 from dmkc.data import Rows, Weighted
 from dmkc.data.rows import scan_width
 from dmkc.data.weights import parted, rank_among
-from dmkc.kernels import ColumnMaker, FeatureMap, Kernel, Laplacian, Scaling, data_scale
-from dmkc.kernels.columns import column_offsets, padded
-from dmkc.kernels.landmarks import choose_landmarks
-from dmkc.kernels.unit import DiagonalMaker
-from dmkc.scan.assign import Centroids, FarScan, Frame
+from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
+from dmkc.kernels.bank import bound, columns_seen
+from dmkc.kernels.plan import padded
+from dmkc.scan.base import Scan, Through
 from dmkc.scan.engine import Block, Engine
-from dmkc.scan.grid import Grid
+from dmkc.scan.grid import Grid, Node
 from dmkc.scan.survey import Survey, SurveyScan
 
 SAMPLE_BYTES = 256 << 20
@@ -151,44 +150,29 @@ def prepare(
 
     `around` are more rows than the given ones, on which scaling and starts are found.
     """
-    n, d = rows.n_rows, rows.n_columns
+    n = rows.n_rows
     check_enough(n, min_rows)
-    chooser = settings.landmarks if callable(settings.landmarks) else None
-    given = _given_landmarks(settings, d)
     layout = layout_of(rows, engine, settings)
     grid, mode, leaf_rows = layout.grid, layout.mode, layout.grid.leaf_rows
 
-    weighted = sample_weight is not None
+    weighted, tied = sample_weight is not None, rows.tied is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     positions = sample_of(rows, layout.sample_rows, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
     moments = survey if around is None else _survey_around(around, leaf_rows)
-    scaling = scaling_of(moments, settings.scale, min_rows)
-
+    scaling = scaling_of(moments, settings.scale, min_rows, rows.views.values())
     standardised = scaling.apply(survey.sample)
-    needed = any(isinstance(k, Laplacian) for k in settings.kernels)
-    scale = data_scale(standardised, survey.sample_weights, manhattan=needed)
-    if any(k.needs_largest for k in settings.kernels):
-        largest = largest_squared(engine, blocks, grid, scaling, rows.sparse)
-        scale = replace(scale, largest_squared=largest)
-    kernels = tuple(k.resolve(scale) for k in settings.kernels)
+
+    bank = _Bank.of(rows, settings, scaling, standardised, survey, engine, blocks, grid)
     choice = None
-    if chooser is not None:
+    if callable(settings.landmarks):
         more = _standardised(around, scaling)
-        choice = chooser(
-            SampleView(standardised, survey.sample_weights, positions, n, kernels, more)
-        )
-        points = choice.landmarks
-    elif given is None:
-        heavy = standardised[survey.sample_weights > 0]
-        points = choose_landmarks(settings.landmarks, heavy, min(settings.rank, n), settings.seed)
-    else:
-        points = scaling.apply(given)
-    tied = rows.tied is not None
-    kind = DiagonalMaker if settings.diagonals else ColumnMaker
-    maker = kind(scaling, kernels, points, layout.dtype, leaf_rows, weighted, tied)
+        weights, kernels = survey.sample_weights, bank.resolved()
+        choice = settings.landmarks(SampleView(standardised, weights, positions, n, kernels, more))
+        bank.use_landmarks(choice.landmarks)
+    maker = bank.fit(scaling, layout.dtype, leaf_rows, weighted, tied, settings.diagonals)
 
     numbers = rank_among(rows.tied, positions) if rows.tied is not None else None
     sample_rows = Weighted(survey.sample, survey.sample_weights, numbers)
@@ -216,12 +200,114 @@ def prepare(
     )
 
 
+@dataclass
+class _Bank:
+    """The kernels of a fit, each with the sample that it sees."""
+
+    kernels: tuple[Kernel, ...]
+    views: tuple[View, ...]
+    view_of: tuple[int, ...]
+    samples: tuple[KernelSample, ...]
+    """One for each view."""
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        settings: FeatureSettings,
+        scaling: Scaling,
+        standardised: np.ndarray,
+        survey: Survey,
+        engine: Engine,
+        blocks: Sequence[Block],
+        grid: Grid,
+    ) -> _Bank:
+        kernels = bound(settings.kernels, rows.views)
+        seen = _columns_of_kernels(kernels, rows)
+        distinct = list(dict.fromkeys(seen))
+        views = tuple(View.of(columns, scaling) for columns in distinct)
+        given = _given_landmarks(settings, rows.n_columns)
+        points = None if given is None else scaling.apply(given)
+
+        def sample(view: View) -> KernelSample:
+            def run(scan: Scan) -> Node:
+                whole = view.columns is None
+                return engine.scan(scan if whole else Through(_SeenRows(view), scan), blocks, grid)
+
+            return KernelSample(
+                np.ascontiguousarray(view(standardised)),
+                survey.sample_weights,
+                min(settings.rank, rows.n_rows),
+                settings.landmarks if points is None else view(points),
+                settings.seed,
+                view.scaling,
+                rows.sparse,
+                run,
+            )
+
+        return cls(kernels, views, tuple(map(distinct.index, seen)), tuple(map(sample, views)))
+
+    def resolved(self) -> tuple[Kernel, ...]:
+        """The kernels with their widths."""
+        pairs = zip(self.kernels, self.view_of, strict=True)
+        return tuple(kernel.resolve(self.samples[view]) for kernel, view in pairs)
+
+    def use_landmarks(self, points: np.ndarray) -> None:
+        """Landmarks that were made from the resolved kernels."""
+        for sample in self.samples:
+            sample.landmark_choice = points
+
+    def fit(
+        self,
+        scaling: Scaling,
+        dtype: np.dtype,
+        leaf_rows: int,
+        weighted: bool,
+        tied: bool,
+        diagonals: bool,
+    ) -> KernelPlan:
+        """The plan of all kernels, each fitted to what it sees."""
+        pairs = zip(self.kernels, self.view_of, strict=True)
+        fitted = tuple(kernel.fit(self.samples[view]) for kernel, view in pairs)
+        return KernelPlan(
+            scaling,
+            self.views,
+            fitted,
+            self.view_of,
+            dtype,
+            leaf_rows,
+            weighted=weighted,
+            tied=tied,
+            diagonals=diagonals,
+        )
+
+
+@dataclass(frozen=True)
+class _SeenRows:
+    """The rows of a block as a view sees them, with their weights."""
+
+    view: View
+
+    def __call__(self, rows: Any) -> Any:
+        values, weights = parted(rows)
+        return self.view(values) if weights is None else Weighted(self.view(values), weights)
+
+
+def _columns_of_kernels(kernels: Iterable[Kernel], rows: Rows) -> list[tuple[int, ...] | None]:
+    """The columns that every kernel sees."""
+    d, names = rows.n_columns, rows.column_names
+    return [columns_seen(kernel, d, names, rows.views) for kernel in kernels]
+
+
 def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     """How columns of these rows are cut and held on an engine."""
     n, d = rows.n_rows, rows.n_columns
     given = _given_landmarks(settings, d)
     rank = min(settings.rank, n) if given is None else len(given)
-    width = padded(column_offsets(settings.kernels, d, rank)[-1])
+    kernels = bound(settings.kernels, rows.views)
+    sizes = [d if seen is None else len(seen) for seen in _columns_of_kernels(kernels, rows)]
+    pairs = zip(kernels, sizes, strict=True)
+    width = padded(sum(kernel.stored_width(size, rank) for kernel, size in pairs))
     dtype = _dtype(settings.dtype, n, width)
     grid = engine.grid(n, max(width, scan_width(rows)))
     mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
@@ -251,23 +337,6 @@ def _survey_around(around: Any, leaf_rows: int) -> Survey:
             f"of {around.shape[0]} rows: fill in or drop these rows before clustering."
         )
     return survey
-
-
-def largest_squared(
-    engine: Engine, blocks: Sequence[Block], grid: Grid, scaling: Scaling, sparse: bool
-) -> float:
-    """The largest squared distance between scaled rows, nearly.
-
-    It is that of the row farthest from the mean to the row farthest from it.
-    """
-    nothing, double = np.empty(0), np.dtype(np.float64)
-    frame = Frame(nothing if sparse else scaling.shift, scaling.factor, double)
-    point = scaling.shift * scaling.factor if sparse else np.zeros_like(scaling.shift)
-    for _ in range(2):
-        scan = FarScan(Centroids(frame, point[None, None]), 1)
-        _, _, rows, _, _, distances = engine.scan(scan, blocks, grid)
-        point = rows[0]
-    return float(distances[0]) or 1.0
 
 
 def check_enough(n: int, n_clusters: int) -> None:
@@ -300,10 +369,16 @@ MIXED = 5.0
 """Columns have different units where the largest spread is more than this many times the median."""
 
 
-def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
+def scaling_of(
+    survey: Survey,
+    scale: str | None,
+    min_rows: int = 2,
+    views: Iterable[tuple[int, int]] = (),
+) -> Scaling:
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
-    "if-mixed" is "standard" where the columns seem to have different units, and None where not.
+    "if-mixed" is "standard" where the columns of a view seem to have different units, and None
+    where not.
     """
     constant = survey.spread <= 1e-14 * np.abs(survey.mean)
     constant |= survey.high == survey.low
@@ -311,14 +386,16 @@ def scaling_of(survey: Survey, scale: str | None, min_rows: int = 2) -> Scaling:
         raise ValueError(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
-    if scale == "if-mixed":
-        scale = "standard" if mixed_units(survey.spread[~constant]) else None
+    size = np.ones_like(survey.mean)
     if scale == "standard":
         size = survey.spread
     elif scale == "minmax":
         size = survey.high - survey.low
-    else:
-        size = np.ones_like(survey.mean)
+    elif scale == "if-mixed":
+        for start, stop in views or [(0, len(size))]:
+            part, fixed = survey.spread[start:stop], constant[start:stop]
+            if mixed_units(part[~fixed]):
+                size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
 

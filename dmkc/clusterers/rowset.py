@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.kernels.columns import padded
+from dmkc.kernels.plan import padded
 from dmkc.scan.base import Scan, Through
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine

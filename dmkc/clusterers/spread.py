@@ -17,7 +17,7 @@ import zarr
 
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
-from dmkc.kernels import ColumnMaker
+from dmkc.kernels import KernelPlan
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
@@ -102,7 +102,7 @@ def spread(
     engine: Engine,
     blocks: Sequence[Block],
     grid: Grid,
-    maker: ColumnMaker,
+    maker: KernelPlan,
     mode: str,
     store_path: str | None,
 ) -> SpreadRows:
@@ -129,7 +129,7 @@ def spread(
 class StoreScan(Scan):
     """Writes the columns of every block to a Zarr array; each block is one chunk."""
 
-    maker: ColumnMaker
+    maker: KernelPlan
     path: str
     name = "store"
     recorded = False
@@ -141,7 +141,7 @@ class StoreScan(Scan):
         return (len(columns),)
 
 
-def _create(path: str, grid: Grid, maker: ColumnMaker) -> None:
+def _create(path: str, grid: Grid, maker: KernelPlan) -> None:
     zarr.create_array(
         path,
         shape=(grid.n_rows, maker.width),

@@ -20,7 +20,7 @@ from dmkc.clusterers.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.shapes import SHAPES, shaped
-from dmkc.kernels import Kernel, Linear
+from dmkc.kernels import Kernel
 
 KINDS = ("k-means", "kernel-k-means", "pca", "random", "few-columns", *SHAPES)
 FEATURE_KINDS = ("kernel-k-means", "pca")
@@ -160,7 +160,7 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
         for kernel, phi, around in _features_by_kernel(prepared):
             if item == "pca":
                 yield from _principal(kernel, phi, weights, n_init, m, seed)
-            elif not (isinstance(kernel, Linear) and "k-means" in items):
+            elif not (kernel.linear and kernel.columns is None and "k-means" in items):
                 yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed, around))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +38,7 @@ class Rows:
     source: Source = field(repr=False)  # cuts the input into blocks
     tied: np.ndarray | None = field(default=None, repr=False)  # rows that blocks number, ascending
     sampled: np.ndarray | None = field(default=None, repr=False)  # rows to begin from, if not any
+    views: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # first and last + 1 columns
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""

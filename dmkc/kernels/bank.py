@@ -1,36 +1,21 @@
-"""A bank of kernels: how it is named, and the widths it takes from the data."""
+"""A bank of kernels: how it is named, and which columns each kernel sees."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from sklearn.metrics import euclidean_distances
 
-from dmkc.kernels.kernels import (
-    Callable_,
-    ColumnGaussian,
-    Cosine,
-    DataScale,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    Polynomial,
-)
+from dmkc.kernels.base import Kernel
+from dmkc.kernels.kernels import Callable_, ColumnGaussian, Gaussian, Linear, Polynomial
+from dmkc.kernels.registry import KERNELS
 
-MEDIAN_ROWS = 1000
-NAMES = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "gaussian": Gaussian,
-    "rbf": Gaussian,
-    "laplacian": Laplacian,
-    "cosine": Cosine,
-}
+ALIASES = {"rbf": "gaussian"}
+EVERY_VIEW = "*"
+"""Stands for a kernel of each view, as `columns`."""
 DEFAULT_BANK: tuple[Kernel, ...] = (Linear(), Polynomial(2), Gaussian(0.5))
 TWELVE: tuple[Kernel, ...] = (
     *(Gaussian(diameters=2.0**e) for e in range(-3, 4)),
@@ -39,11 +24,15 @@ TWELVE: tuple[Kernel, ...] = (
 )
 """The bank on which multiple-kernel k-means is compared in the literature."""
 
+Views = Mapping[str, tuple[int, int]]
+"""Where the columns of each view begin and end."""
+
 
 def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     """Kernel objects from None, a name, a kernel, a function, or a sequence of these.
 
-    A name may carry its one parameter: ``"gaussian:0.5"`` (width), ``"polynomial:3"`` (degree).
+    A name may carry its one parameter, ``"gaussian:0.5"`` (width), ``"polynomial:3"`` (degree), and
+    the view that it sees, ``"gaussian:0.5@pixels"``; ``"gaussian@*"`` is one for each view.
     ``"twelve"`` is a whole bank: seven Gaussians, four polynomials and the linear kernel.
     """
     if kernels is None:
@@ -67,74 +56,104 @@ def per_column(n_columns: int, gamma: float = 10.0) -> list[Kernel]:
     return [ColumnGaussian(column, gamma) for column in range(n_columns)]
 
 
+def per_view(kernels: Any = None) -> list[Kernel]:
+    """The kernels of a bank once for each view of the rows.
+
+    Examples
+    --------
+    >>> from dmkc.kernels import per_view
+    >>> per_view("gaussian:0.5")
+    [Gaussian(width=0.5, gamma=None, diameters=None, columns='*')]
+    """
+    return [replace(kernel, columns=EVERY_VIEW) for kernel in as_bank(kernels)]
+
+
+def bound(kernels: Sequence[Kernel], views: Views) -> tuple[Kernel, ...]:
+    """The bank for rows with these views: a kernel of each view becomes one for every view."""
+    found: list[Kernel] = []
+    for kernel in kernels:
+        if isinstance(kernel.columns, str) and kernel.columns == EVERY_VIEW:
+            found += [replace(kernel, columns=name) for name in views] or [
+                replace(kernel, columns=None)
+            ]
+        else:
+            found.append(kernel)
+    return tuple(found)
+
+
+def columns_seen(
+    kernel: Kernel, n_columns: int, names: Sequence[str] | None, views: Views
+) -> tuple[int, ...] | None:
+    """Numbers of the columns that a kernel sees, ascending; None: all."""
+    chosen = kernel.columns
+    if chosen is None:
+        return None
+    if isinstance(chosen, str) and chosen in views:
+        return tuple(range(*views[chosen]))
+    if isinstance(chosen, slice):
+        found = list(range(n_columns))[chosen]
+    else:
+        items = [chosen] if isinstance(chosen, (str, int, np.integer)) else list(chosen)
+        found = [_number(kernel, item, n_columns, names, views) for item in items]
+    if not found:
+        raise ValueError(f"The kernel {kernel} is bound to no column.")
+    if len(set(found)) < len(found):
+        raise ValueError(f"The kernel {kernel} is bound to a column twice.")
+    return tuple(sorted(found))
+
+
+def _number(
+    kernel: Kernel, item: Any, n_columns: int, names: Sequence[str] | None, views: Views
+) -> int:
+    """The number of one column that is named, or numbered."""
+    if isinstance(item, str):
+        known = [*(names or ()), *views]
+        if names is not None and item in names:
+            return list(names).index(item)
+        close = difflib.get_close_matches(item, known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        what = "column or view" if views else "column"
+        tail = "" if known else "; X has no column names, so give numbers"
+        raise ValueError(f"The kernel {kernel} asks for the unknown {what} {item!r}{tail}.{hint}")
+    if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
+        raise TypeError(
+            f"A kernel is bound to names, numbers, a slice or a view, but not to {item!r}."
+        )
+    if not -n_columns <= item < n_columns:
+        raise ValueError(f"The kernel {kernel} asks for column {item}, but X has {n_columns}.")
+    return int(item) % n_columns
+
+
 def _as_kernel(item: Any) -> Kernel:
     if isinstance(item, Kernel):
         return item
     if isinstance(item, type) and issubclass(item, Kernel):
         return item()
     if isinstance(item, str):
-        name, _, value = item.partition(":")
-        if name not in NAMES:
-            close = difflib.get_close_matches(name, NAMES, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"Unknown kernel {name!r}; known are {', '.join(NAMES)}.{hint}")
-        kernel = NAMES[name]
-        if not value:
-            return kernel()
-        if kernel in (Linear, Cosine):
-            raise ValueError(f"The {name} kernel takes no parameter, but {item!r} gives one.")
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(f"The parameter in {item!r} is not a number.") from None
-        return kernel(int(number) if number.is_integer() else number)  # type: ignore[operator]
+        return _named(item)
     if callable(item):
         return Callable_(item)
     raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
 
 
-def data_scale(
-    sample: np.ndarray, weights: np.ndarray | None = None, manhattan: bool = True
-) -> DataScale:
-    """Typical distances between standardised rows of a sample; a row of weight 2 counts twice.
-
-    Manhattan distances cost the most and may be left out (then 1).
-    """
-    weights = np.ones(len(sample)) if weights is None else weights
-    some = np.flatnonzero(weights > 0)
-    if len(some) > MEDIAN_ROWS:
-        some = some[np.linspace(0, len(some) - 1, MEDIAN_ROWS).astype(int)]
-    rows, weights = sample[some], weights[some]
-    first, second = np.triu_indices(len(rows), 1)
-    pairs = weights[first] * weights[second]
-    itself = float(np.maximum(weights * (weights - 1.0) / 2.0, 0.0).sum())  # of a repeated row
-    squared = euclidean_distances(rows, squared=True)[first, second]
-    return DataScale(
-        sample.shape[1],
-        _median(squared, pairs, itself),
-        _median(pdist(rows, "cityblock"), pairs, itself) if manhattan else 1.0,
-    )
-
-
-def _median(distances: np.ndarray, weights: np.ndarray, zeros: float) -> float:
-    """The median, of the non-zero distances if more than half of the rows coincide."""
-    positive = distances > 0
-    if not positive.any():
-        return 1.0
-    every = np.append(distances, 0.0), np.append(weights, zeros)
-    middle = weighted_median(*every)
-    return middle if middle > 0 else weighted_median(distances[positive], weights[positive])
-
-
-def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
-    """The median of values that are repeated as often as their weights say."""
-    if np.all(weights[:-1] == 1) and weights[-1] == 0:
-        return float(np.median(values[:-1]))
-    order = np.argsort(values, kind="stable")
-    values, reach = values[order], np.cumsum(weights[order])
-    half = reach[-1] / 2.0
-    at = int(np.searchsorted(reach, half * (1.0 - 1e-12)))
-    if reach[at] <= half * (1.0 + 1e-12):  # the middle lies between two values
-        after = int(np.searchsorted(reach, half * (1.0 + 1e-12), side="right"))
-        return float(values[at] + values[min(after, len(values) - 1)]) / 2.0
-    return float(values[at])
+def _named(text: str) -> Kernel:
+    """The kernel of a text such as "gaussian:0.5@pixels"."""
+    rest, _, view = text.partition("@")
+    name, _, value = rest.partition(":")
+    known = ALIASES.get(name, name)
+    if known not in KERNELS:
+        names = [*KERNELS, *ALIASES]
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"Unknown kernel {name!r}; known are {', '.join(names)}.{hint}")
+    kind: Any = KERNELS[known]
+    bind = {"columns": view} if view else {}
+    if not value:
+        return kind(**bind)
+    if all(f.kw_only for f in fields(kind)):
+        raise ValueError(f"The {name} kernel takes no parameter, but {text!r} gives one.")
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"The parameter in {text!r} is not a number.") from None
+    return kind(int(number) if number.is_integer() else number, **bind)

@@ -1,9 +1,9 @@
-"""From raw columns to features, on the coordinator only.
+"""From stored values to features, on the coordinator only.
 
-Features of kernel k are ``scale_k (columns_k W_k - mean_k)``: whitened (Nyström), centred, and of
-mean squared norm 1, so that kernel weights measure usefulness and not units.  Rows are never
-multiplied by W: a model is carried back to the columns instead (`to_columns`), and sums of
-columns are carried forward (`slope`).
+Features of kernel k are ``scale_k (stored_k W_k - mean_k)``: mapped by the fitted kernel, centred,
+and of mean squared norm 1, so that kernel weights measure usefulness and not units.  Rows are never
+multiplied by W: a model is carried back to stored values instead (`to_columns`), and sums of stored
+values are carried forward (`slope`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmkc.kernels.columns import ColumnMaker, is_direct
-from dmkc.kernels.kernels import Kernel
+from dmkc.kernels.base import Kernel
 from dmkc.kernels.loops import products
+from dmkc.kernels.maps import StoredMap
+from dmkc.kernels.plan import KernelPlan
 from dmkc.scan.cuts import Affine
 
 CONSTANT = 1e-11
@@ -26,11 +27,11 @@ CUT_OFF = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 class FeatureMap:
     """The stored map from rows to weighted kernel features."""
 
-    columns: ColumnMaker
-    whitening: tuple[np.ndarray | None, ...]
-    """Per kernel, columns to features; None where the columns are the features."""
+    columns: KernelPlan
+    maps: tuple[StoredMap, ...]
+    """Per kernel, stored values to features."""
     mean: tuple[np.ndarray, ...]
-    """Per kernel, mean of the whitened columns over all rows."""
+    """Per kernel, mean of the mapped values over all rows."""
     scale: tuple[float, ...]
     """Per kernel, the factor that gives mean squared norm 1 (0: the kernel is degenerate)."""
 
@@ -44,24 +45,11 @@ class FeatureMap:
         return (0, *np.cumsum([len(m) for m in self.mean]).tolist())
 
     @classmethod
-    def build(cls, columns: ColumnMaker) -> FeatureMap:
-        """Whitened features, not yet centred or scaled."""
+    def build(cls, columns: KernelPlan) -> FeatureMap:
+        """Mapped features, not yet centred or scaled."""
         cut_off = CUT_OFF[np.dtype(columns.dtype)]
-        d = len(columns.scaling.shift)
-        whitening: list[np.ndarray | None] = []
-        sizes = []
-        for kernel in columns.kernels:
-            if is_direct(kernel, d):
-                whitening.append(None)
-                sizes.append(d)
-            else:
-                whitening.append(
-                    whiten(kernel.matrix(columns.landmarks, columns.landmarks), cut_off)
-                )
-                sizes.append(whitening[-1].shape[1])  # type: ignore[union-attr]
-        return cls(
-            columns, tuple(whitening), tuple(np.zeros(r) for r in sizes), tuple(1.0 for _ in sizes)
-        )
+        maps = tuple(fitted.feature_map(cut_off) for fitted in columns.fitted)
+        return cls(columns, maps, tuple(np.zeros(m.n_features) for m in maps), (1.0,) * len(maps))
 
     def normalised(
         self,
@@ -70,10 +58,10 @@ class FeatureMap:
         weights: np.ndarray | None = None,
     ) -> FeatureMap:
         """Centred by the mean of all rows, scaled by the spread of a sample's features."""
-        means = tuple(self._forward(k, column_mean[a:b]) for k, a, b in self._column_slices())
+        means = tuple(self.maps[k].forward(column_mean[a:b]) for k, a, b in self._column_slices())
         scales = []
         for k, a, b in self._column_slices():
-            raw = self._forward(k, sample_columns[:, a:b].astype(np.float64))
+            raw = self.maps[k].forward(sample_columns[:, a:b].astype(np.float64))
             part = raw - means[k]
             power, whole = (
                 float(np.average(np.einsum("ij,ij->i", x, x), weights=weights)) for x in (part, raw)
@@ -92,8 +80,7 @@ class FeatureMap:
         edges = self.offsets
         for k, start, stop in self._column_slices():
             part = self.scale[k] * v[edges[k] : edges[k + 1]]
-            white = self.whitening[k]
-            w[start:stop] = part if white is None else products(white, part)
+            w[start:stop] = self.maps[k].back_exactly(part)
             bias -= float(products(self.mean[k][None, :], part)[0])
         return Affine(w, bias)
 
@@ -101,7 +88,7 @@ class FeatureMap:
         """The sum of features from the sum of raw columns over rows of total `weight`."""
         return np.concatenate(
             [
-                self.scale[k] * (self._forward(k, row_sum[a:b]) - weight * self.mean[k])
+                self.scale[k] * (self.maps[k].forward(row_sum[a:b]) - weight * self.mean[k])
                 for k, a, b in self._column_slices()
             ]
         )
@@ -118,7 +105,7 @@ class FeatureMap:
         return np.concatenate(
             [
                 self.scale[k]
-                * (self._forward(k, columns[:, a:b].astype(np.float64)) - self.mean[k])
+                * (self.maps[k].forward(columns[:, a:b].astype(np.float64)) - self.mean[k])
                 for k, a, b in self._column_slices()
             ],
             axis=1,
@@ -127,26 +114,13 @@ class FeatureMap:
     def _linear(self, columns: np.ndarray) -> np.ndarray:
         """Features of rows of columns without the centring."""
         parts = [
-            self.scale[k] * self._forward(k, columns[:, a:b]) for k, a, b in self._column_slices()
+            scale * stored.forward(columns[:, a:b])
+            for scale, stored, (_, a, b) in zip(
+                self.scale, self.maps, self._column_slices(), strict=True
+            )
         ]
         return np.concatenate(parts, axis=1)
-
-    def _forward(self, k: int, part: np.ndarray) -> np.ndarray:
-        white = self.whitening[k]
-        return part if white is None else part @ white
 
     def _column_slices(self) -> list[tuple[int, int, int]]:
         edges = self.columns.offsets
         return [(k, edges[k], edges[k + 1]) for k in range(len(self.kernels))]
-
-
-def whiten(gram: np.ndarray, cut_off: float) -> np.ndarray:
-    """W with W W^T the pseudo-inverse of a kernel matrix, small eigenvalues cut off."""
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    keep = values > cut_off * max(values[-1], 0.0)
-    if values[-1] <= 0:
-        return np.zeros((len(gram), 1))
-    order = np.flatnonzero(keep)[::-1]
-    vectors = vectors[:, order]
-    sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
-    return np.ascontiguousarray(vectors * np.where(sides == 0, 1.0, sides) / np.sqrt(values[order]))

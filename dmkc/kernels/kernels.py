@@ -1,86 +1,30 @@
-"""Kernel objects: what a user puts into a bank.
+"""The kernels that come with the library.
 
-A kernel says how to fill its raw columns k(x, landmarks) for a tile of rows, and gives its exact
-matrix in float64 for the landmarks themselves.  A width that is not given is resolved from the
-data before use (`resolve`), so that a resolved kernel is a plain value.
+Each is a plain value; a width that is not given is taken from the data when it is fitted.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.metrics import pairwise
 
 from dmkc.kernels import loops
+from dmkc.kernels.base import FittedKernel, OnColumns, PairwiseKernel, State
+from dmkc.kernels.sample import KernelSample
+from dmkc.kernels.tiles import Tile
+
+WIDE = 2048
+"""Beyond this many columns the linear kernel goes through landmarks like the others."""
+MOST_DEGREE = 100
+"""Polynomials of a higher degree overflow on any rows."""
 
 
-@dataclass(frozen=True)
-class DataScale:
-    """What data-driven widths are derived from."""
-
-    n_columns: int
-    median_squared: float
-    """Median squared Euclidean distance between sampled rows."""
-    median_l1: float
-    """Median Manhattan distance between sampled rows."""
-    largest_squared: float = 1.0
-    """Largest squared Euclidean distance between rows, where a kernel asks for it."""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """What the kernels of a bank share for a tile of rows."""
-
-    rows: np.ndarray | None
-    """Standardised rows; None for sparse rows where no kernel needs them dense."""
-    dots: np.ndarray
-    """Inner products with the landmarks."""
-    row_squares: np.ndarray
-    mark_squares: np.ndarray
-    marks: np.ndarray
-    """Standardised landmarks."""
-
-
-class Kernel(ABC):
-    """A positive semi-definite function of two rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dmkc import Gaussian, Kernel
-    >>> isinstance(Gaussian(0.5), Kernel)
-    True
-    >>> Gaussian(gamma=1.0).matrix(np.zeros((1, 2)), np.zeros((1, 2)))
-    array([[1.]])
-    """
-
-    needs_rows = False
-    needs_largest = False
-    """Whether a width is in units of the largest distance, which takes two scans to find."""
-
-    def resolve(self, scale: DataScale) -> Kernel:
-        """The kernel with every data-driven parameter filled in."""
-        return self
-
-    @abstractmethod
-    def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """The exact kernel matrix in float64."""
-
-    @abstractmethod
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        """Write the raw columns of a tile into ``out[:, at:]``."""
-
-    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """k(x, x) from the rows' squared norms (1 unless said otherwise)."""
-        return np.ones_like(squares)
-
-
-@dataclass(frozen=True)
-class Linear(Kernel):
+@dataclass(frozen=True, repr=False)
+class Linear(PairwiseKernel):
     """x.z: clusters separated by a plane in the (scaled) columns.
 
     Examples
@@ -91,28 +35,52 @@ class Linear(Kernel):
     array([[11.]])
     """
 
+    linear: ClassVar[bool] = True
+    most_columns: ClassVar[int | None] = WIDE
+    """With more columns than this it goes through landmarks; None: never."""
+
+    def fit(self, sample: KernelSample) -> FittedKernel:
+        direct = self._is_direct(sample.n_columns)
+        return OnColumns(self, sample.n_columns) if direct else super().fit(sample)
+
+    def restore(self, state: State, n_columns: int) -> FittedKernel:
+        direct = self._is_direct(n_columns)
+        return OnColumns(self, n_columns) if direct else super().restore(state, n_columns)
+
+    def stored_width(self, n_columns: int, n_landmarks: int) -> int:
+        return n_columns if self._is_direct(n_columns) else n_landmarks
+
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return A @ B.T
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        out[:, at : at + tile.dots.shape[1]] = tile.dots
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
+        out[:, at : at + len(landmarks)] = tile.products(landmarks)
 
-    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        return squares
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        return tile.squares.astype(np.float64)
+
+    def _is_direct(self, n_columns: int) -> bool:
+        return self.most_columns is None or n_columns <= self.most_columns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Columns(Linear):
     """The (scaled) columns themselves, however many there are; never through landmarks."""
 
+    most_columns: ClassVar[int | None] = None
+    raw: ClassVar[bool] = True
 
-@dataclass(frozen=True)
-class ColumnGaussian(Kernel):
+
+@dataclass(frozen=True, repr=False)
+class ColumnGaussian(PairwiseKernel):
     """exp(-gamma (x_j - z_j)^2) of one column j: a bank of these can still name columns."""
 
     column: int
     gamma: float = 10.0
-    needs_rows = True
+
+    @property
+    def only_column(self) -> int:
+        return self.column
 
     def __post_init__(self) -> None:
         if self.column < 0 or int(self.column) != self.column:
@@ -122,13 +90,16 @@ class ColumnGaussian(Kernel):
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.exp(-self.gamma * (A[:, self.column, None] - B[None, :, self.column]) ** 2)
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        assert tile.rows is not None
-        out[:, at : at + len(tile.marks)] = self.matrix(tile.rows, tile.marks)
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
+        values = self.matrix(tile.rows, tile.landmarks(landmarks))
+        out[:, at : at + len(landmarks)] = values
+
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        return np.ones(tile.n)
 
 
-@dataclass(frozen=True)
-class Polynomial(Kernel):
+@dataclass(frozen=True, repr=False)
+class Polynomial(PairwiseKernel):
     """(gamma x.z + coef0)^degree; gamma defaults to 1 / number of columns.
 
     Examples
@@ -146,23 +117,27 @@ class Polynomial(Kernel):
     def __post_init__(self) -> None:
         if not (1 <= self.degree < np.inf and int(self.degree) == self.degree):
             raise ValueError(f"Polynomial degree must be a positive integer, not {self.degree}.")
+        if self.degree > MOST_DEGREE:
+            raise ValueError(f"Polynomial degree must be at most {MOST_DEGREE}, not {self.degree}.")
         _positive("Polynomial", gamma=self.gamma)
 
-    def resolve(self, scale: DataScale) -> Kernel:
-        return self if self.gamma is not None else replace(self, gamma=1.0 / scale.n_columns)
+    def resolve(self, sample: KernelSample) -> Self:
+        return self if self.gamma is not None else replace(self, gamma=1.0 / sample.n_columns)
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.polynomial_kernel(A, B, self.degree, _resolved(self.gamma), self.coef0)
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        loops.polynomial(tile.dots, _resolved(self.gamma), self.coef0, int(self.degree), out, at)
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
+        products, gamma = tile.products(landmarks), _resolved(self.gamma)
+        loops.polynomial(products, gamma, self.coef0, int(self.degree), out, at)
 
-    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        squares = tile.squares.astype(np.float64)
         return (_resolved(self.gamma) * squares + self.coef0) ** int(self.degree)
 
 
-@dataclass(frozen=True)
-class Gaussian(Kernel):
+@dataclass(frozen=True, repr=False)
+class Gaussian(PairwiseKernel):
     """exp(-gamma |x - z|^2), by default gamma = 1 / (width x median squared distance).
 
     With `diameters` the standard deviation is that many times the largest distance between rows:
@@ -183,28 +158,33 @@ class Gaussian(Kernel):
     def __post_init__(self) -> None:
         _positive("Gaussian", width=self.width, gamma=self.gamma, diameters=self.diameters)
 
-    @property
-    def needs_largest(self) -> bool:  # type: ignore[override]
-        return self.gamma is None and self.diameters is not None
+    has_pre_images: ClassVar[bool] = True
 
-    def resolve(self, scale: DataScale) -> Kernel:
+    @property
+    def pre_image_gamma(self) -> float:
+        return _resolved(self.gamma)
+
+    def resolve(self, sample: KernelSample) -> Self:
         if self.gamma is not None:
             return self
         if self.diameters is not None:
-            return replace(self, gamma=0.5 / (self.diameters**2 * scale.largest_squared))
-        return replace(self, gamma=1.0 / (self.width * scale.median_squared))
+            return replace(self, gamma=0.5 / (self.diameters**2 * sample.largest_squared))
+        return replace(self, gamma=1.0 / (self.width * sample.median_squared))
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.rbf_kernel(A, B, _resolved(self.gamma))
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
         loop = loops.gaussian32 if out.dtype == np.float32 else loops.gaussian64
-        gamma = _resolved(self.gamma)
-        loop(tile.dots, tile.row_squares, tile.mark_squares, gamma, out, at)
+        products, squares = tile.products(landmarks), tile.landmark_squares(landmarks)
+        loop(products, tile.squares, squares, _resolved(self.gamma), out, at)
+
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        return np.ones(tile.n)
 
 
-@dataclass(frozen=True)
-class Laplacian(Kernel):
+@dataclass(frozen=True, repr=False)
+class Laplacian(PairwiseKernel):
     """exp(-gamma |x - z|_1), by default gamma = 1 / (width x median Manhattan distance).
 
     Examples
@@ -217,26 +197,28 @@ class Laplacian(Kernel):
 
     width: float = 1.0
     gamma: float | None = None
-    needs_rows = True
 
     def __post_init__(self) -> None:
         _positive("Laplacian", width=self.width, gamma=self.gamma)
 
-    def resolve(self, scale: DataScale) -> Kernel:
+    def resolve(self, sample: KernelSample) -> Self:
         if self.gamma is not None:
             return self
-        return replace(self, gamma=1.0 / (self.width * scale.median_l1))
+        return replace(self, gamma=1.0 / (self.width * sample.median_manhattan))
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.laplacian_kernel(A, B, _resolved(self.gamma))
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        marks_t = np.ascontiguousarray(tile.marks.T)
-        loops.laplacian(tile.rows, marks_t, _resolved(self.gamma), out, at)
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
+        turned = np.ascontiguousarray(tile.landmarks(landmarks).T)
+        loops.laplacian(tile.rows, turned, _resolved(self.gamma), out, at)
+
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        return np.ones(tile.n)
 
 
-@dataclass(frozen=True)
-class Cosine(Kernel):
+@dataclass(frozen=True, repr=False)
+class Cosine(PairwiseKernel):
     """x.z / (|x| |z|): the angle between rows.
 
     Examples
@@ -250,19 +232,19 @@ class Cosine(Kernel):
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.cosine_similarity(A, B)
 
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        loops.cosine(tile.dots, tile.row_squares, tile.mark_squares, out, at)
+    def fill(self, tile: Tile, landmarks: np.ndarray, out: np.ndarray, at: int) -> None:
+        products, squares = tile.products(landmarks), tile.landmark_squares(landmarks)
+        loops.cosine(products, tile.squares, squares, out, at)
 
-    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        return (squares > 0).astype(np.float64)
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        return (tile.squares > 0).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class Callable_(Kernel):
+@dataclass(frozen=True, repr=False)
+class Callable_(PairwiseKernel):
     """Any function k(A, B) that returns the kernel matrix of two sets of (scaled) rows."""
 
     function: Callable[[np.ndarray, np.ndarray], Any]
-    needs_rows = True
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         result = np.asarray(self.function(A, B), dtype=np.float64)
@@ -272,16 +254,6 @@ class Callable_(Kernel):
                 "it must return one value per pair."
             )
         return result
-
-    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
-        assert tile.rows is not None
-        out[:, at : at + len(tile.marks)] = self.matrix(
-            tile.rows.astype(np.float64), tile.marks.astype(np.float64)
-        )
-
-    def diagonal(self, squares: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        assert rows is not None
-        return np.array([self.matrix(row[None], row[None])[0, 0] for row in rows])
 
 
 def _resolved(gamma: float | None) -> float:

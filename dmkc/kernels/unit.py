@@ -9,60 +9,21 @@ are far apart, and dividing by the latter would blow up rows that no landmark is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from dmkc.data import parted
-from dmkc.kernels.columns import ColumnMaker, padded
 from dmkc.kernels.features import FeatureMap
+from dmkc.kernels.plan import KernelPlan
 
 SMALLEST = 1e-12
 """A row whose centred diagonal is below this part of its terms lies at the mean: it is left out."""
 
 
 @dataclass(frozen=True)
-class DiagonalMaker(ColumnMaker):
-    """Raw kernel columns followed by k(x, x) of every kernel."""
-
-    @property
-    def diagonal_at(self) -> int:
-        return self.offsets[-1]
-
-    @property
-    def width(self) -> int:
-        return padded(super().width + len(self.kernels))
-
-    @property
-    def weight_at(self) -> int:
-        return self.offsets[-1] + len(self.kernels) if self.weighted else -1
-
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
-        out = super().__call__(rows, out)
-        values, _ = parted(rows)
-        step = min(1024, self.leaf_rows)
-        for start in range(0, values.shape[0], step):
-            part = values[start : start + step]
-            squares, dense = self._squares(part)
-            for p, kernel in enumerate(self.kernels):
-                at = self.diagonal_at + p
-                out[start : start + step, at] = kernel.diagonal(squares, dense)
-        return out
-
-    def _squares(self, rows: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Squared norms of the standardised rows, and those rows where a kernel needs them."""
-        if sp.issparse(rows) and not any(kernel.needs_rows for kernel in self.kernels):
-            return self.sparse_squares(rows.astype(np.float64)), None
-        dense = self.scaling.apply(rows)
-        return np.einsum("ij,ij->i", dense, dense), dense
-
-
-@dataclass(frozen=True)
 class RowScales:
     """What each kernel's centred features of a row are multiplied by."""
 
-    columns: DiagonalMaker
+    columns: KernelPlan
     tilts: np.ndarray
     """For every raw column, its part in the inner product of features with their mean."""
     squares: np.ndarray
@@ -75,11 +36,11 @@ class RowScales:
     @classmethod
     def of(cls, features: FeatureMap, sample: np.ndarray, weights: np.ndarray, cosine: bool):
         """The scales of a centred feature map; with `cosine` off, kernels have mean diagonal 1."""
-        columns: Any = features.columns
+        columns = features.columns
         edges = columns.offsets
         tilts = np.zeros(edges[-1])
-        for p, (mean, white) in enumerate(zip(features.mean, features.whitening, strict=True)):
-            tilts[edges[p] : edges[p + 1]] = mean if white is None else white @ mean
+        for p, (mean, stored) in enumerate(zip(features.mean, features.maps, strict=True)):
+            tilts[edges[p] : edges[p + 1]] = stored.back(mean)
         squares = np.array([mean @ mean for mean in features.mean])
         alive = np.array([scale > 0 for scale in features.scale], dtype=np.float64)
         scales = cls(columns, tilts, squares, alive, cosine)
@@ -124,12 +85,12 @@ class UnitFeatures:
         scales, own = self.scales(columns)
         edges, inner = self.features.columns.offsets, self.offsets
         out = np.empty((len(columns), inner[-1]))
-        for p, (mean, white) in enumerate(
-            zip(self.features.mean, self.features.whitening, strict=True)
+        for p, (mean, stored) in enumerate(
+            zip(self.features.mean, self.features.maps, strict=True)
         ):
             part = columns[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
             target = out[:, inner[p] : inner[p + 1]]
-            np.subtract(part if white is None else part @ white, mean, out=target)
+            np.subtract(stored.forward(part), mean, out=target)
             target *= scales[:, p : p + 1]
         return out, own
 
@@ -144,19 +105,17 @@ class UnitFeatures:
         features *= np.sqrt(weights)[:, None]
         sizes = np.diff(self.offsets)
         keep = _shares(sizes, most)
-        whitening: list[np.ndarray | None] = []
-        means = []
+        maps, means = [], []
         for p, (start, stop) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
-            white, mean = self.features.whitening[p], self.features.mean[p]
+            stored, mean = self.features.maps[p], self.features.mean[p]
             if keep[p] < sizes[p]:
                 part = features[:, start:stop]
                 _, vectors = np.linalg.eigh(part.T @ part)
                 lead = vectors[:, ::-1][:, : keep[p]]
-                white = lead if white is None else white @ lead
-                mean = mean @ lead
-            whitening.append(white)
+                stored, mean = stored.then(lead), mean @ lead
+            maps.append(stored)
             means.append(mean)
-        small = replace(self.features, whitening=tuple(whitening), mean=tuple(means))
+        small = replace(self.features, maps=tuple(maps), mean=tuple(means))
         return replace(self, features=small)
 
     def embedding(self, projection: np.ndarray, unit_rows: bool) -> Embedding:
@@ -164,11 +123,11 @@ class UnitFeatures:
         edges, inner = self.features.columns.offsets, self.offsets
         matrix = np.zeros((edges[-1], projection.shape[1]))
         offsets = np.zeros((len(edges) - 1, projection.shape[1]))
-        for p, (mean, white) in enumerate(
-            zip(self.features.mean, self.features.whitening, strict=True)
+        for p, (mean, stored) in enumerate(
+            zip(self.features.mean, self.features.maps, strict=True)
         ):
             part = projection[inner[p] : inner[p + 1]]
-            matrix[edges[p] : edges[p + 1]] = part if white is None else white @ part
+            matrix[edges[p] : edges[p + 1]] = stored.back(part)
             offsets[p] = mean @ part
         return Embedding(self.scales, matrix, offsets, unit_rows)
 
@@ -184,7 +143,7 @@ class Embedding:
     """Whether every row is divided by its length."""
 
     @property
-    def columns(self) -> DiagonalMaker:
+    def columns(self) -> KernelPlan:
         return self.scales.columns
 
     @property

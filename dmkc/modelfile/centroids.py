@@ -28,12 +28,14 @@ class Centres(ModelKind):
     def read(self, stored: dict[str, Any]) -> tuple[np.dtype, int]:
         return read_precision(stored), read_count(stored, "leaf_rows", "The rows of a leaf")
 
-    def dimensions(self, settings: Any) -> dict[str, int]:
-        return {"centres": 2, "shift": 1, "factor": 1}
+    def array_names(self, settings: Any) -> list[str]:
+        return ["centres", "shift", "factor"]
 
     def build(
         self, settings: tuple[np.dtype, int], arrays: Arrays, n_columns: Any
     ) -> CentroidModel:
+        if arrays["centres"].ndim != 2:
+            raise ModelFileError("The centroids of the model are not a matrix.")
         k, d = arrays["centres"].shape
         if d != n_columns or d == 0 or k == 0:
             raise ModelFileError(

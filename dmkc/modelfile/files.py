@@ -21,15 +21,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.modelfile.errors import ModelFileError
+from dmkc.modelfile.kernels import refuse_code
 from dmkc.modelfile.kinds import kind_in, kind_of
 from dmkc.modelfile.registry import estimator_class
 from dmkc.modelfile.staging import staged
 from dmkc.modelfile.values import NotStorable, decode, encode, encode_parameter
 
 FORMAT = "dmkc-model"
-VERSION = 1
+VERSION = 2
 KEY = "dmkc"
 CODECS = {"bytes", "zstd"}
+MOST_NUMBERS = 1 << 28
+"""Numbers of one array, at most: 2 GiB, far beyond any model."""
 LIBRARIES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
 
 
@@ -52,6 +55,7 @@ def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = Fa
         for name, value in kind_of(model.model_).arrays(model.model_).items()
     }
     described["order"] = {name: _order(array) for name, array in arrays.items()}
+    described["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
     described["sha256"] = _digest(described, arrays)
     with staged(target, replace=overwrite) as folder:
         group = zarr.create_group(store=folder, zarr_format=3, attributes={KEY: described})
@@ -136,12 +140,9 @@ def _describe(model: RowClusterer) -> dict[str, Any]:
 
 
 def _refuse_functions(kernels: Any) -> None:
-    from dmkc.kernels.kernels import Callable_
-    from dmkc.modelfile.registry import kernel_to_json
-
     for item in kernels if isinstance(kernels, list | tuple) else [kernels]:
         if callable(item):
-            kernel_to_json(Callable_(item))
+            refuse_code(item)
 
 
 def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
@@ -152,11 +153,12 @@ def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
     stored: Any = described.get("model")
     kind = kind_in(stored)
     settings = kind.read(stored)
-    orders = described.get("order")
-    arrays = {
-        name: _read(group, name, count, orders.get(name) if isinstance(orders, dict) else None)
-        for name, count in kind.dimensions(settings).items()
-    }
+    orders, shapes = (_mapping(described, name) for name in ("order", "shapes"))
+    names = kind.array_names(settings)
+    for name in names:
+        if described["version"] > 1 and name not in shapes:
+            raise ModelFileError(f"the array {name!r} is missing.")
+    arrays = {name: _read(group, name, shapes.get(name), orders.get(name)) for name in names}
     if described.get("sha256") != _digest(described, arrays):
         raise ModelFileError("its checksum does not fit, so it has been changed or is incomplete.")
     try:
@@ -171,7 +173,14 @@ def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
     return model
 
 
-def _read(group: Any, name: str, dimensions: int, order: Any) -> np.ndarray:
+def _mapping(described: dict[str, Any], name: str) -> dict[str, Any]:
+    found = described.get(name, {})
+    if not isinstance(found, dict):
+        raise ModelFileError(f"what it says of the {name} of its arrays is malformed.")
+    return found
+
+
+def _read(group: Any, name: str, shape: Any, order: Any) -> np.ndarray:
     """One array, once its metadata is known to be harmless."""
     try:
         array: Any = group[name]
@@ -185,8 +194,10 @@ def _read(group: Any, name: str, dimensions: int, order: Any) -> np.ndarray:
     used = {codec.to_dict().get("name") for codec in stored.codecs}
     if not used <= CODECS:
         raise ModelFileError(f"the array {name!r} is stored in an unknown way.")
-    if array.ndim != dimensions:
-        raise ModelFileError(f"the array {name!r} has {array.ndim} dimensions, not {dimensions}.")
+    if shape is not None and list(array.shape) != shape:
+        raise ModelFileError(f"the array {name!r} has shape {list(array.shape)}, not {shape}.")
+    if array.size > MOST_NUMBERS:
+        raise ModelFileError(f"the array {name!r} is larger than any model's ({array.size}).")
     try:
         values = np.asarray(array[...], dtype=np.float64)
     except Exception as problem:

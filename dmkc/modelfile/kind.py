@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.kernels import Kernel
 from dmkc.modelfile.errors import ModelFileError
-from dmkc.modelfile.registry import kernel_from_json
 
 PRECISIONS = ("float32", "float64")
-MOST_KERNELS = 10_000
 Arrays = dict[str, np.ndarray]
 
 
 class ModelKind(ABC):
-    """One kind of model; `read` gives checked settings, which `dimensions` and `build` take."""
+    """One kind of model; `read` gives checked settings, which `array_names` and `build` take."""
 
     name: str
     model: type
@@ -36,8 +33,8 @@ class ModelKind(ABC):
         """Settings from a file, checked."""
 
     @abstractmethod
-    def dimensions(self, settings: Any) -> dict[str, int]:
-        """The arrays that such a model has, and how many dimensions each has."""
+    def array_names(self, settings: Any) -> list[str]:
+        """The arrays that such a model has."""
 
     @abstractmethod
     def build(self, settings: Any, arrays: Arrays, n_columns: Any) -> Any:
@@ -74,15 +71,3 @@ def read_flag(stored: dict[str, Any], name: str) -> bool:
     if not isinstance(stored.get(name), bool):
         raise ModelFileError(f"{name!r} must be true or false, not {stored.get(name)!r}.")
     return stored[name]
-
-
-def read_kernels(stored: dict[str, Any]) -> tuple[Kernel, ...]:
-    """The kernels of a model, with their widths."""
-    kernels = stored.get("kernels")
-    if not isinstance(kernels, list) or not 0 < len(kernels) <= MOST_KERNELS:
-        raise ModelFileError("The file does not list the kernels of the model.")
-    found = tuple(map(kernel_from_json, kernels))
-    for k, kernel in enumerate(found):
-        if getattr(kernel, "gamma", 1.0) is None:
-            raise ModelFileError(f"Kernel {k} ({kernel}) has no width from the data.")
-    return found

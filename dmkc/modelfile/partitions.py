@@ -5,32 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dmkc.clusterers.kmeans.embedded import PartitionModel
-from dmkc.kernels import Kernel, Scaling
-from dmkc.kernels.columns import column_offsets
-from dmkc.kernels.unit import DiagonalMaker, Embedding, RowScales
+from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.modelfile.errors import ModelFileError
-from dmkc.modelfile.kind import (
-    Arrays,
-    ModelKind,
-    check_arrays,
-    read_count,
-    read_flag,
-    read_kernels,
-    read_precision,
-)
-from dmkc.modelfile.registry import kernel_to_json
+from dmkc.modelfile.kind import Arrays, ModelKind, check_arrays, read_flag
+from dmkc.modelfile.plans import StoredPlan, build_plan, plan_arrays, plan_settings, read_plan
+
+OWN = ("tilts", "squares", "factors", "matrix", "offsets", "centres")
 
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
     """What a file says of an embedding beside its arrays."""
 
-    kernels: tuple[Kernel, ...]
-    dtype: np.dtype
-    leaf_rows: int
+    plan: StoredPlan
     cosine: bool
     unit_rows: bool
 
@@ -43,22 +31,14 @@ class Partitions(ModelKind):
 
     def settings(self, model: PartitionModel) -> dict[str, Any]:
         embedding = model.embedding
-        columns = embedding.columns
-        return {
-            "kernels": [kernel_to_json(kernel) for kernel in columns.kernels],
-            "dtype": np.dtype(columns.dtype).name,
-            "leaf_rows": int(columns.leaf_rows),
+        return plan_settings(embedding.columns) | {
             "cosine": bool(embedding.scales.cosine),
             "unit_rows": bool(embedding.unit_rows),
         }
 
     def arrays(self, model: PartitionModel) -> dict[str, Any]:
         embedding, scales = model.embedding, model.embedding.scales
-        columns = embedding.columns
-        return {
-            "landmarks": columns.landmarks,
-            "shift": columns.scaling.shift,
-            "factor": columns.scaling.factor,
+        return plan_arrays(embedding.columns) | {
             "tilts": scales.tilts,
             "squares": scales.squares,
             "factors": scales.factors,
@@ -68,33 +48,20 @@ class Partitions(ModelKind):
         }
 
     def read(self, stored: dict[str, Any]) -> EmbeddingSettings:
-        return EmbeddingSettings(
-            read_kernels(stored),
-            read_precision(stored),
-            read_count(stored, "leaf_rows", "The rows of a leaf"),
-            read_flag(stored, "cosine"),
-            read_flag(stored, "unit_rows"),
-        )
+        cosine, unit_rows = read_flag(stored, "cosine"), read_flag(stored, "unit_rows")
+        return EmbeddingSettings(read_plan(stored), cosine, unit_rows)
 
-    def dimensions(self, settings: EmbeddingSettings) -> dict[str, int]:
-        flat = ("shift", "factor", "tilts", "squares", "factors")
-        square = ("landmarks", "matrix", "offsets", "centres")
-        return {name: 1 for name in flat} | {name: 2 for name in square}
+    def array_names(self, settings: EmbeddingSettings) -> list[str]:
+        return [*settings.plan.array_names, *OWN]
 
     def build(self, settings: EmbeddingSettings, arrays: Arrays, n_columns: Any) -> PartitionModel:
-        d, count = len(arrays["shift"]), len(settings.kernels)
-        marks, (k, dimensions) = len(arrays["landmarks"]), arrays["centres"].shape
-        if d != n_columns or d == 0:
-            raise ModelFileError(f"The model is for {n_columns!r} columns, but its shift has {d}.")
-        if marks == 0 or k == 0:
-            raise ModelFileError("The model has no landmarks or no clusters.")
-        width = column_offsets(settings.kernels, d, marks)[-1]
+        plan = build_plan(settings.plan, arrays, n_columns, diagonals=True)
+        if arrays["centres"].ndim != 2 or not len(arrays["centres"]):
+            raise ModelFileError("The model has no clusters.")
+        (k, dimensions), count, width = arrays["centres"].shape, len(plan.fitted), plan.offsets[-1]
         check_arrays(
             arrays,
             {
-                "shift": (d,),
-                "factor": (d,),
-                "landmarks": (marks, d),
                 "tilts": (width,),
                 "squares": (count,),
                 "factors": (count,),
@@ -103,12 +70,8 @@ class Partitions(ModelKind):
                 "centres": (k, dimensions),
             },
         )
-        scaling = Scaling(arrays["shift"], arrays["factor"])
-        columns = DiagonalMaker(
-            scaling, settings.kernels, arrays["landmarks"], settings.dtype, settings.leaf_rows
-        )
         scales = RowScales(
-            columns, arrays["tilts"], arrays["squares"], arrays["factors"], settings.cosine
+            plan, arrays["tilts"], arrays["squares"], arrays["factors"], settings.cosine
         )
         embedding = Embedding(scales, arrays["matrix"], arrays["offsets"], settings.unit_rows)
         return PartitionModel(embedding, arrays["centres"])

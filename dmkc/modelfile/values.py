@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.kernels import Kernel
+from dmkc.kernels import KERNELS, Kernel
 from dmkc.modelfile.errors import ModelFileError
-from dmkc.modelfile.registry import KERNELS, kernel_from_json, kernel_to_json
+from dmkc.modelfile.kernels import kernel_from_json, kernel_to_json
 
 MOST_VALUES = 100_000
 """Arrays beyond this size are data and not settings."""

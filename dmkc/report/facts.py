@@ -158,8 +158,8 @@ def _own_facts(model: Any) -> list[tuple[str, Any]]:
     if hasattr(model, "balance"):
         found.append(("balance", _balance(model)))
     columns = model.model_.label_pipeline().columns
-    if hasattr(columns, "landmarks"):
-        found.append(("landmarks", f"{len(columns.landmarks)}, {_choice(model)}"))
+    if hasattr(columns, "n_landmarks"):
+        found.append(("landmarks", f"{columns.n_landmarks}, {_choice(model)}"))
     return found
 
 

@@ -12,7 +12,7 @@ import zarr
 
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.datasets import make_ringnorm
-from dmkc.kernels.bank import weighted_median
+from dmkc.kernels.sample import weighted_median
 from dmkc.metrics import accuracy
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.survey import sample_positions

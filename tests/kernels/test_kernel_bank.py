@@ -10,11 +10,11 @@ from dmkc.kernels import (
     DEFAULT_BANK,
     Cosine,
     Gaussian,
+    KernelSample,
     Laplacian,
     Linear,
     Polynomial,
     as_bank,
-    data_scale,
 )
 
 
@@ -97,7 +97,7 @@ def test_impossible_parameters(make):
 @pytest.mark.parametrize("width", [0.5, 1.0, 4.0])
 def test_widths_follow_the_median_distance(width):
     rows = np.random.default_rng(0).normal(size=(400, 7))
-    scale = data_scale(rows)
+    scale = KernelSample(rows)
     squared, manhattan = pdist(rows, "sqeuclidean"), pdist(rows, "cityblock")
     gaussian, laplacian = Gaussian(width).resolve(scale), Laplacian(width).resolve(scale)
     assert gaussian.gamma == pytest.approx(1 / (width * np.median(squared)), rel=1e-12)
@@ -106,14 +106,14 @@ def test_widths_follow_the_median_distance(width):
 
 
 def test_a_given_width_is_kept():
-    scale = data_scale(np.random.default_rng(0).normal(size=(50, 3)))
+    scale = KernelSample(np.random.default_rng(0).normal(size=(50, 3)))
     for kernel in (Gaussian(gamma=3.0), Laplacian(gamma=3.0), Polynomial(gamma=3.0), Linear()):
         assert kernel.resolve(scale) == kernel
 
 
 def test_the_median_of_many_rows_is_close_to_that_of_all():
     rows = np.random.default_rng(1).normal(size=(3000, 4))
-    assert data_scale(rows).median_squared == pytest.approx(
+    assert KernelSample(rows).median_squared == pytest.approx(
         np.median(pdist(rows, "sqeuclidean")), rel=0.05
     )
 
@@ -121,11 +121,11 @@ def test_the_median_of_many_rows_is_close_to_that_of_all():
 def test_coinciding_rows_do_not_make_the_width_zero():
     rows = np.zeros((100, 3))
     rows[:20] = np.random.default_rng(2).normal(size=(20, 3))
-    scale = data_scale(rows)
+    scale = KernelSample(rows)
     distances = pdist(rows, "sqeuclidean")
     assert np.median(distances) == 0
     assert scale.median_squared == pytest.approx(np.median(distances[distances > 0]))
-    assert data_scale(np.zeros((5, 2))).median_squared > 0
+    assert KernelSample(np.zeros((5, 2))).median_squared > 0
 
 
 def test_an_unresolved_kernel_says_so():

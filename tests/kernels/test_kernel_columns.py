@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from sklearn.metrics import pairwise
 
 from dmkc.kernels import (
-    ColumnMaker,
     Cosine,
     Gaussian,
+    KernelPlan,
     Laplacian,
     Linear,
     Polynomial,
     Scaling,
     as_bank,
 )
-from dmkc.kernels.columns import LANES, WIDE
+from dmkc.kernels.kernels import WIDE
+from dmkc.kernels.plan import LANES
 
 
 def rational_quadratic(A, B):
@@ -57,7 +58,7 @@ def rows_with_scaling(n=300, d=6, offset=0.0, dtype=np.float64, seed=0):
 
 
 def columns_of(X, scaling, kernel, marks, dtype, leaf_rows=128):
-    maker = ColumnMaker(scaling, (kernel,), marks, np.dtype(dtype), leaf_rows)
+    maker = KernelPlan.on(scaling, (kernel,), marks, np.dtype(dtype), leaf_rows)
     columns = maker(X)
     assert columns.dtype == dtype and columns.shape == (X.shape[0], maker.width)
     assert maker.width % LANES == 0
@@ -121,7 +122,7 @@ def test_sparse_rows_with_many_zeros_equal_dense_ones():
 def test_a_bank_is_its_kernels_side_by_side():
     X, scaling, Z = rows_with_scaling()
     kernels = (Linear(), *(kernel for kernel, _ in CASES.values()))
-    maker = ColumnMaker(scaling, kernels, Z[:11], np.dtype(np.float64), 128)
+    maker = KernelPlan.on(scaling, kernels, Z[:11], np.dtype(np.float64), 128)
     whole = maker(X)
     for kernel, a, b in zip(kernels, maker.offsets[:-1], maker.offsets[1:], strict=True):
         np.testing.assert_array_equal(
@@ -134,7 +135,7 @@ def test_a_bank_is_its_kernels_side_by_side():
 def test_bits_of_a_row_do_not_depend_on_the_block_it_is_in(dtype, sparse):
     X, scaling, Z = rows_with_scaling(1000)
     kernels = (Linear(), *(kernel for kernel, _ in CASES.values()))
-    maker = ColumnMaker(scaling, kernels, Z[:37], np.dtype(dtype), 64)
+    maker = KernelPlan.on(scaling, kernels, Z[:37], np.dtype(dtype), 64)
     rows = sp.csr_array(X) if sparse else X
     whole = maker(rows)
     for size in (64, 128, 512):

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmkc.kernels import (
-    ColumnMaker,
     Cosine,
     FeatureMap,
     Gaussian,
+    KernelPlan,
     Laplacian,
     Linear,
     Polynomial,
@@ -33,7 +33,7 @@ BANK = tuple(KERNELS.values())
 
 def maker_for(Z, kernels, marks, dtype=np.float64):
     d = Z.shape[1]
-    return ColumnMaker(Scaling(np.zeros(d), np.ones(d)), kernels, marks, np.dtype(dtype), 64)
+    return KernelPlan.on(Scaling(np.zeros(d), np.ones(d)), kernels, marks, np.dtype(dtype), 64)
 
 
 def centred(K):

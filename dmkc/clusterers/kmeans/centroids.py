@@ -9,7 +9,7 @@ import numpy as np
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
 from dmkc.data import parted
-from dmkc.kernels.columns import check_finite
+from dmkc.kernels.tiles import check_finite
 from dmkc.scan.assign import Centroids, Frame
 
 

@@ -31,12 +31,11 @@ class PreImages:
 
     def __call__(self, view: SampleView) -> Choice:
         (kernel,) = view.kernels
-        assert isinstance(kernel, Gaussian) and kernel.gamma is not None
+        gamma = kernel.pre_image_gamma
         rows, weights = view.standardised, view.weights
         starts = starts_on_view(view, self.init, self.n_init, 2, self.seed)
         found = [
-            pursue(rows, weights, start.labels, kernel.gamma, self.settings, self.seed)
-            for start in starts
+            pursue(rows, weights, start.labels, gamma, self.settings, self.seed) for start in starts
         ]
         best = int(np.argmin([pursuit.objective for pursuit in found]))
         return Choice(found[best].vectors, starts[best].name, found[best].labels)
@@ -239,7 +238,7 @@ class SparseKernelMMC(MarginClusterer):
 
     def _check_sparse(self) -> None:
         kernels = as_bank(self._bank())
-        if len(kernels) != 1 or not isinstance(kernels[0], Gaussian):
+        if len(kernels) != 1 or not kernels[0].has_pre_images:
             raise ValueError(
                 'basis="sparse" needs one Gaussian kernel, because the iteration for pre-images '
                 f'holds for that one only, not {list(kernels)}; use basis="nystrom".'
@@ -272,4 +271,4 @@ class SparseKernelMMC(MarginClusterer):
 
     def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
         super()._keep(learned, features, rows)
-        self.n_vectors_ = len(features.columns.landmarks)
+        self.n_vectors_ = features.columns.n_landmarks

@@ -17,7 +17,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.separation import separation
 from dmkc.clusterers.starts import Start, starts_on_sample
-from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
+from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 
 SHARE_OF_PULL = 0.05
@@ -55,10 +55,10 @@ class Space:
     @classmethod
     def of(cls, features: FeatureMap) -> Space:
         kernels, n = features.kernels, features.offsets[-1]
-        if len(kernels) == 1 and isinstance(kernels[0], Columns):
+        if len(kernels) == 1 and kernels[0].raw:
             plain = replace(features, mean=(np.zeros(n),), scale=(1.0,))
             return cls(plain, np.arange(n + 1), None)
-        grouped = all(isinstance(k, ColumnGaussian) for k in kernels)
+        grouped = all(kernel.only_column is not None for kernel in kernels)
         offsets = features.offsets if grouped else range(n + 1)
         return cls(features, np.array(offsets), features.features)
 
@@ -67,8 +67,8 @@ class Space:
         """Whether the groups of features are the columns of the rows, in order."""
         if self.view is None:
             return True
-        columns = [getattr(kernel, "column", -1) for kernel in self.features.kernels]
-        return columns == list(range(len(self.features.columns.scaling.shift)))
+        columns = [kernel.only_column for kernel in self.features.kernels]
+        return columns == list(range(self.features.columns.n_columns))
 
     def kernel_model(self, fit: PlaneFit) -> KernelModel:
         """The planes in the form that labels rows."""

@@ -27,7 +27,7 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
-from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
+from dmkc.kernels import Columns, FeatureMap
 from dmkc.master.planes import group_sizes
 
 
@@ -273,7 +273,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         """The starts on the rows that are trained on."""
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
-            if all(isinstance(kernel, ColumnGaussian) for kernel in job.features.kernels):
+            if all(kernel.only_column is not None for kernel in job.features.kernels):
                 return ["k-means", *wide]  # a start for every column would be many and poor
             shells = ["radius"] if self.n_clusters == 2 else []
             return [*check_init("auto", self.n_clusters), *shells, *wide]

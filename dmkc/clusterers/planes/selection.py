@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.data import Lazy, Rows
-from dmkc.kernels.columns import check_finite
+from dmkc.kernels.tiles import check_finite
 
 
 class SelectsColumns:

@@ -17,6 +17,7 @@ import zarr
 import dmkc
 from dmkc import Cosine, Gaussian, Laplacian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.datasets import make_ringnorm
+from dmkc.kernels.maps import Matrix
 from dmkc.modelfile import ModelFileError
 from dmkc.modelfile import files as model_files
 
@@ -78,7 +79,7 @@ def test_sparse_rows_and_centroid_landmarks(tmp_path):
 def test_wide_rows_whose_linear_kernel_goes_through_landmarks(tmp_path):
     X = make_ringnorm(120, 2100, seed=0)[0]
     model = fitted(X, kernels=["linear", "gaussian:0.5"])
-    assert model.model_.features.whitening[0] is not None
+    assert model.model_.features.maps[0].array is not None
     model.save(tmp_path / "m")
     same(model, dmkc.load(tmp_path / "m"), X)
 
@@ -97,7 +98,7 @@ def test_scores_do_not_depend_on_where_in_memory_a_model_lies(model, rows, shift
         weights=moved(kernel_model.weights),
         features=replace(
             features,
-            whitening=tuple(w if w is None else moved(w) for w in features.whitening),
+            maps=tuple(m if m.array is None else Matrix(moved(m.array)) for m in features.maps),
             mean=tuple(map(moved, features.mean)),
         ),
     )
@@ -231,7 +232,7 @@ def edit(path, change, digest=True):
 
 def put(path, name, values):
     zarr.open_group(store=path, mode="r+").create_array(name, data=values, overwrite=True)
-    edit(path, lambda described: None)
+    edit(path, lambda described: described["shapes"].update({name: list(values.shape)}))
 
 
 @pytest.mark.parametrize(
@@ -250,13 +251,24 @@ def put(path, name, values):
         (lambda d: d["fitted"].update(n_features_in_=7), "for 7 columns"),
         (lambda d: d["model"].update(dtype="object"), "precision"),
         (lambda d: d["model"].update(leaf_rows=0), "leaf"),
-        (lambda d: d["model"].update(kernels=[{"kind": "linear"}] * 2), "directly"),
+        (lambda d: d["model"]["kernels"].pop(), "directly"),
+        (lambda d: d["model"].update(kernels=[{"kind": "linear"}] * 3), "describe a fitted kernel"),
+        (lambda d: d["model"]["kernels"][1].update(view=1), "view 1"),
+        (lambda d: d["model"]["kernels"][1].update(state={"landmarks": "other"}), "missing"),
+        (lambda d: d["model"]["kernels"][1].update(state={}), "no landmarks"),
+        (lambda d: d["model"].update(views=[]), "which columns"),
+        (lambda d: d["model"].update(views=[[2, 1]]), "ascending"),
+        (lambda d: d["model"].update(views=[[0, 6]]), "columns that the rows do not have"),
+        (lambda d: d["model"].update(views=[[0, 1]]), "6 columns and not 2"),
+        (lambda d: d["shapes"].pop("biases"), "missing"),
+        (lambda d: d.update(shapes=[]), "malformed"),
+        (lambda d: d["shapes"].update(biases=[2]), "not \\[2\\]"),
         (lambda d: d["model"].update(kernels=[]), "list the kernels"),
-        (lambda d: d["model"]["kernels"][2].update(kind="eval"), "not a kernel"),
-        (lambda d: d["model"]["kernels"][2].update(gamma="1"), "must be a number"),
-        (lambda d: d["model"]["kernels"][2].update(gamma=-1.0), "impossible"),
-        (lambda d: d["model"]["kernels"][2].update(gamma=None), "no width"),
-        (lambda d: d["model"]["kernels"][2].update(path="../x"), "no parameter"),
+        (lambda d: d["model"]["kernels"][2]["kernel"].update(kind="eval"), "not a kernel"),
+        (lambda d: d["model"]["kernels"][2]["kernel"].update(gamma="1"), "must be a number"),
+        (lambda d: d["model"]["kernels"][2]["kernel"].update(gamma=-1.0), "impossible"),
+        (lambda d: d["model"]["kernels"][2]["kernel"].update(gamma=None), "no width"),
+        (lambda d: d["model"]["kernels"][2]["kernel"].update(path="../x"), "no parameter"),
         (lambda d: d["model"]["direct"].__setitem__(0, False), "missing"),
         (lambda d: d["model"].update(direct=[1, 0, 0]), "directly"),
         (lambda d: d.pop("model"), "missing"),
@@ -272,9 +284,9 @@ def test_descriptions_that_are_wrong(stored, change, sentence):
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
-        ("landmarks", np.ones((30, 5)), "ask for"),
-        ("whitening_1", np.ones((29, 4)), "ask for"),
-        ("whitening_2", np.ones(30), "dimensions"),
+        ("landmarks_0", np.ones((30, 5)), "5 columns"),
+        ("whitening_1", np.ones((29, 4)), "does not fit"),
+        ("whitening_2", np.ones(29), "does not fit"),
         ("mean_0", np.ones(7), "ask for"),
         ("weights", np.ones((1, 3)), "ask for"),
         ("biases", np.ones(3), "ask for"),
@@ -295,7 +307,7 @@ def test_damage_is_noticed(stored, tmp_path):
 
     edit(copy("changed"), lambda d: d["fitted"].update(objective_=0.0), digest=False)
     shutil.rmtree(copy("no array") / "biases")
-    chunk = next(p for p in (copy("cut") / "landmarks" / "c").rglob("*") if p.is_file())
+    chunk = next(p for p in (copy("cut") / "landmarks_0" / "c").rglob("*") if p.is_file())
     chunk.write_bytes(chunk.read_bytes()[:20])
     next(p for p in (copy("no chunk") / "factor" / "c").rglob("*") if p.is_file()).unlink()
     (copy("no metadata") / "zarr.json").unlink()

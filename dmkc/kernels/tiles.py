@@ -1,0 +1,194 @@
+"""What the kernels of a bank share for a tile of rows: each thing is made once, when first asked.
+
+Kernels share what they refer to together: two kernels with the same array of landmarks share the
+inner products with it.  Buffers live as long as a block is worked on, so that memory is touched
+once and not for every tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from dmkc.kernels import loops
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How columns are shifted and scaled before any kernel sees them."""
+
+    shift: np.ndarray
+    factor: np.ndarray
+
+    def apply(self, rows: Any) -> np.ndarray:
+        """Standardised rows in float64 (for samples; sparse rows become dense)."""
+        dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        return (dense.astype(np.float64) - self.shift) * self.factor
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The columns that some kernels see, and how these are scaled."""
+
+    columns: tuple[int, ...] | None
+    """Their numbers, ascending; None: all."""
+    scaling: Scaling
+    """Of these columns alone."""
+
+    @classmethod
+    def of(cls, columns: tuple[int, ...] | None, whole: Scaling) -> View:
+        """A view of rows that are scaled like this."""
+        if columns is None:
+            return cls(None, whole)
+        some = list(columns)
+        return cls(columns, Scaling(whole.shift[some], whole.factor[some]))
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.scaling.shift)
+
+    def __call__(self, rows: Any) -> Any:
+        """The columns of some rows, in memory as the loops want them."""
+        if self.columns is None:
+            return rows
+        first, last = self.columns[0], self.columns[-1]
+        adjacent = last - first + 1 == len(self.columns)
+        part = rows[:, slice(first, last + 1) if adjacent else list(self.columns)]
+        return part if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+class Tiles:
+    """Cuts the rows of a block into tiles, under one view."""
+
+    def __init__(self, view: View, dtype: np.dtype, tile_rows: int) -> None:
+        self.view, self.dtype, self.tile_rows = view, dtype, tile_rows
+        self._kept: dict[Hashable, tuple[Any, Any]] = {}
+
+    def of(self, rows: Any) -> Iterator[tuple[slice, Tile]]:
+        """Every tile with its place among the rows."""
+        kind = SparseTile if sp.issparse(rows) else DenseTile
+        for start in range(0, rows.shape[0], self.tile_rows):
+            place = slice(start, start + self.tile_rows)
+            yield place, kind(self, self.view(rows[place]))
+
+    def kept(self, what: str, owner: np.ndarray, make: Callable[[], Made]) -> Made:
+        """Something about an array, made once for all tiles."""
+        key = (what, id(owner))
+        if key not in self._kept:
+            self._kept[key] = (make(), owner)  # holding the owner keeps its id from being reused
+        return self._kept[key][0]
+
+    def buffer(self, what: str, owner: np.ndarray, n: int, width: int) -> np.ndarray:
+        """Memory for the first `n` rows of a tile."""
+        return self.kept(what, owner, lambda: np.empty((self.tile_rows, width), self.dtype))[:n]
+
+    def landmarks(self, points: np.ndarray) -> np.ndarray:
+        return self.kept("landmarks", points, lambda: points.astype(self.dtype))
+
+    def landmark_squares(self, points: np.ndarray) -> np.ndarray:
+        def make() -> np.ndarray:
+            return np.einsum("ij,ij->i", points, points).astype(self.dtype)
+
+        return self.kept("squares", points, make)
+
+
+class Tile:
+    """Some rows as the kernels of one view see them: shifted, scaled, in the plan's precision."""
+
+    rows: np.ndarray
+    """Dense rows."""
+    squares: np.ndarray
+    """Their squared norms."""
+
+    def __init__(self, tiles: Tiles, n: int) -> None:
+        self.tiles, self.n = tiles, n
+        self._made: dict[Hashable, Any] = {}
+
+    def shared(self, what: str, owner: np.ndarray, make: Callable[[], Made]) -> Made:
+        """Something about this tile and an array, made once for all kernels that ask for it."""
+        key = (what, id(owner))
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def products(self, points: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with these points (float64, one a row)."""
+        return self.shared("products", points, lambda: self._product(points))
+
+    def landmarks(self, points: np.ndarray) -> np.ndarray:
+        """The points in the precision of the rows."""
+        return self.tiles.landmarks(points)
+
+    def landmark_squares(self, points: np.ndarray) -> np.ndarray:
+        """Squared norms of the points."""
+        return self.tiles.landmark_squares(points)
+
+    def _product(self, points: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class DenseTile(Tile):
+    """A tile of dense rows."""
+
+    def __init__(self, tiles: Tiles, part: np.ndarray) -> None:
+        n, d = part.shape
+        super().__init__(tiles, n)
+        scaling = tiles.view.scaling
+        self.rows = tiles.buffer("rows", scaling.shift, n, d)
+        self.squares = tiles.buffer("row squares", scaling.shift, n, 1)[:, 0]
+        loops.standardise(part, scaling.shift, scaling.factor, self.rows, self.squares)
+        check_finite(self.squares)
+
+    def _product(self, points: np.ndarray) -> np.ndarray:
+        out = self.tiles.buffer("product", points, self.n, len(points))
+        return np.dot(self.rows, self.landmarks(points).T, out=out)
+
+
+class SparseTile(Tile):
+    """A tile of sparse rows, which become dense only for kernels that look at single columns."""
+
+    def __init__(self, tiles: Tiles, part: Any) -> None:
+        super().__init__(tiles, part.shape[0])
+        self._values = part.astype(np.float64)
+        scaling = tiles.view.scaling
+        factor, shift = scaling.factor**2, scaling.shift
+        squares = self._values.multiply(self._values) @ factor
+        squares = squares - 2.0 * (self._values @ (factor * shift)) + factor @ shift**2
+        check_finite(squares)
+        self.squares = np.maximum(squares, 0.0).astype(tiles.dtype)
+
+    @property
+    def rows(self) -> np.ndarray:  # type: ignore[override]
+        scaling = self.tiles.view.scaling
+
+        def make() -> np.ndarray:
+            return scaling.apply(self._values).astype(self.tiles.dtype)
+
+        return self.shared("rows", scaling.shift, make)
+
+    def _product(self, points: np.ndarray) -> np.ndarray:
+        """x.z of standardised rows as a product with the raw sparse rows less a constant."""
+        scaling = self.tiles.view.scaling
+
+        def make() -> tuple[np.ndarray, np.ndarray]:
+            product = np.ascontiguousarray((points * scaling.factor).T)
+            return product, scaling.shift @ product
+
+        product, base = self.tiles.kept("sparse product", points, make)
+        return (self._values @ product - base).astype(self.tiles.dtype)
+
+
+def check_finite(squares: np.ndarray) -> None:
+    """Refuse rows with values that are not finite, which new rows may have."""
+    bad = int(np.sum(~np.isfinite(squares)))
+    if bad:
+        raise ValueError(
+            f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
+            "were looked at: fill in or drop these rows first."
+        )
