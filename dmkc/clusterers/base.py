@@ -26,7 +26,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES, Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
-from dmkc.kernels import FeatureMap, as_bank
+from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, open_engine
@@ -184,7 +184,7 @@ class KernelClusterer(RowClusterer):
         if isinstance(p["landmarks"], str):
             one_of("landmarks", p["landmarks"], LANDMARK_CHOICES)
         return FeatureSettings(
-            kernels=as_bank(self._bank()),
+            kernels=self._kernels(),
             scale=one_of("scale", p["scale"], SCALES),
             rank=integer("rank", p["rank"], 1),
             landmarks=p["landmarks"],
@@ -198,6 +198,12 @@ class KernelClusterer(RowClusterer):
     def _bank(self) -> Any:
         """The kernels as given, or the clusterer's own default."""
         return self.get_params(deep=False)["kernels"]
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        """The bank; the default one is there once for each view."""
+        bank = as_bank(self._bank())
+        is_default = self.get_params(deep=False)["kernels"] is None
+        return tuple(per_view(bank)) if is_default else bank
 
     def _features(self, job: Job) -> FeatureSettings:
         """How the rows of a job become features."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
+from dmkc.data.views import in_order_of
 from dmkc.scan.engine import Engine
 
 
@@ -70,7 +71,8 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        rows = as_rows(X)
+        fitted_views = vars(self).get("views_")
+        rows = as_rows(in_order_of(X, fitted_views) if fitted_views else X)
         _check_feature_names(self, _name_carrier(rows), reset=False)
         if rows.n_columns != self.n_features_in_:
             raise ValueError(
@@ -83,6 +85,7 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         """Called once a fit has succeeded, so that a failed one leaves an older model whole."""
         _check_feature_names(self, _name_carrier(rows), reset=True)
         self.n_features_in_ = rows.n_columns
+        self.views_ = dict(rows.views)
 
     def __sklearn_clone__(self) -> Any:
         """A copy without what was learned; the client of a cluster is shared, not copied."""

@@ -162,10 +162,11 @@ def prepare(
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
     moments = survey if around is None else _survey_around(around, leaf_rows)
-    scaling = scaling_of(moments, settings.scale, min_rows, rows.views.values())
+    own = scaling_of(moments, settings.scale, min_rows, rows.views.values())
+    scaling = evened(own, moments, rows.views.values())
     standardised = scaling.apply(survey.sample)
 
-    bank = _Bank.of(rows, settings, scaling, standardised, survey, engine, blocks, grid)
+    bank = _Bank.of(rows, settings, own, scaling, survey, engine, blocks, grid)
     choice = None
     if callable(settings.landmarks):
         more = _standardised(around, scaling)
@@ -215,30 +216,30 @@ class _Bank:
         cls,
         rows: Rows,
         settings: FeatureSettings,
-        scaling: Scaling,
-        standardised: np.ndarray,
+        own: Scaling,
+        whole: Scaling,
         survey: Survey,
         engine: Engine,
         blocks: Sequence[Block],
         grid: Grid,
     ) -> _Bank:
+        """Kernels of some columns see them in their own scale, those of all columns evened."""
         kernels = bound(settings.kernels, rows.views)
         seen = _columns_of_kernels(kernels, rows)
         distinct = list(dict.fromkeys(seen))
-        views = tuple(View.of(columns, scaling) for columns in distinct)
+        views = tuple(View.of(columns, whole if columns is None else own) for columns in distinct)
         given = _given_landmarks(settings, rows.n_columns)
-        points = None if given is None else scaling.apply(given)
 
         def sample(view: View) -> KernelSample:
             def run(scan: Scan) -> Node:
-                whole = view.columns is None
-                return engine.scan(scan if whole else Through(_SeenRows(view), scan), blocks, grid)
+                every = view.columns is None
+                return engine.scan(scan if every else Through(_SeenRows(view), scan), blocks, grid)
 
             return KernelSample(
-                np.ascontiguousarray(view(standardised)),
+                view.scaling.apply(view(survey.sample)),
                 survey.sample_weights,
                 min(settings.rank, rows.n_rows),
-                settings.landmarks if points is None else view(points),
+                settings.landmarks if given is None else view.scaling.apply(view(given)),
                 settings.seed,
                 view.scaling,
                 rows.sparse,
@@ -398,6 +399,18 @@ def scaling_of(
                 size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
+
+
+def evened(scaling: Scaling, survey: Survey, views: Iterable[tuple[int, int]]) -> Scaling:
+    """The same with every view divided by the root of its summed variance, so that all weigh alike.
+
+    What looks at all columns at once, such as a k-means start, would else see wide views only.
+    """
+    factor = scaling.factor.copy()
+    for start, stop in views:
+        size = np.sqrt(np.sum((survey.spread[start:stop] * factor[start:stop]) ** 2))
+        factor[start:stop] /= size if size > 0 else 1.0
+    return Scaling(scaling.shift, factor) if views else scaling
 
 
 def mixed_units(spread: np.ndarray) -> bool:

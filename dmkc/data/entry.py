@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import checks, labelled, lazy, memory, store
+from dmkc.data import checks, labelled, lazy, memory, store, views
 from dmkc.data.rows import Rows
 
 ACCEPTED = (
     "a NumPy array, a list of rows, a pandas or Dask DataFrame, a Dask array, an xarray "
-    "DataArray, a SciPy sparse matrix, a zarr.Array, or the path of a Zarr array or .npy file"
+    "DataArray or Dataset, a SciPy sparse matrix, a zarr.Array, the path of a Zarr array or .npy "
+    "file, or a dict or list of such tables with the same rows"
 )
 
 
@@ -34,12 +36,20 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
     if _is(X, "zarr", "Array") or _is(X, "zarr", "Group"):
         return store.zarr_object_rows(X, variable)
     if _is(X, "xarray", "Dataset"):
-        return labelled.data_array_rows(labelled.pick_variable(X, variable))
+        if variable is not None:
+            return labelled.data_array_rows(labelled.pick_variable(X, variable))
+        X = labelled.views_of(X)
+        if len(X) == 1:
+            return as_rows(next(iter(X.values())))
     if variable is not None:
         raise ValueError(
             f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
             f"{type(X).__name__}; leave variable out."
         )
+    if isinstance(X, Mapping):
+        return views.joined_rows({name: as_rows(view) for name, view in X.items()})
+    if views.is_list_of_views(X):
+        return as_rows(views.named(X))
     if _is(X, "xarray", "DataArray"):
         return labelled.data_array_rows(X)
     if isinstance(X, da.Array):

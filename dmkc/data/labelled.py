@@ -38,16 +38,45 @@ def data_array_rows(array: Any) -> Rows:
     return array_rows(data, container(array.shape[0], None), names)
 
 
-def pick_variable(dataset: Any, variable: str | None) -> Any:
+def views_of(dataset: Any) -> dict[str, Any]:
+    """The 2-D variables of a Dataset by name, and its 1-D variables as one table, "columns"."""
+    import xarray as xr
+
+    wide = {str(name): data for name, data in dataset.data_vars.items() if data.ndim == 2}
+    flat = {str(name): data for name, data in dataset.data_vars.items() if data.ndim == 1}
+    other = [name for name, data in dataset.data_vars.items() if data.ndim not in (1, 2)]
+    if other or not (wide or flat):
+        what = f"the variable {other[0]!r} has {dataset[other[0]].ndim} dimensions" if other else ""
+        raise ValueError(
+            f"A Dataset is clustered by its 1-D and 2-D variables, but {what or 'there are none'}; "
+            "choose one with variable= or pass X[name]."
+        )
+    rows = {name: data.dims[0] for name, data in (wide | flat).items()}
+    first = next(iter(rows))
+    for name, row in rows.items():
+        if row != rows[first]:
+            raise ValueError(
+                f"The variables of the Dataset do not line up: the rows of {first!r} are "
+                f"{rows[first]!r} and those of {name!r} are {row!r}."
+            )
+    if flat:
+        column = next(n for n in ("column", "variable", "columns_") if n not in dataset.dims)
+        stacked = xr.concat([data.drop_vars(_others(data)) for data in flat.values()], dim=column)
+        table = stacked.assign_coords({column: list(flat)}).transpose(rows[first], column)
+        wide = {**wide, "columns": table}
+    return wide
+
+
+def _others(data: Any) -> list[Any]:
+    """Coordinates beside that of the rows."""
+    return [name for name in data.coords if name not in data.dims]
+
+
+def pick_variable(dataset: Any, variable: str) -> Any:
     """Return the chosen variable of a Dataset, or say which ones there are."""
-    if variable is not None and variable in dataset.variables:
+    if variable in dataset.variables:
         return dataset[variable]
     there = ", ".join(f"{name!r} {data.shape}" for name, data in dataset.data_vars.items())
-    if variable is None:
-        raise ValueError(
-            "X is an xarray Dataset and only one variable can be clustered; choose it with "
-            f"variable= or pass X[name]. Its variables are {there or '(none)'}."
-        )
     raise ValueError(
         f"The Dataset has no variable {variable!r}; its variables are {there or '(none)'}."
     )

@@ -41,7 +41,8 @@ class StoredPlan:
     @property
     def array_names(self) -> list[str]:
         shared = [name for kernel in self.kernels for name in kernel.state.values()]
-        return ["shift", "factor", *dict.fromkeys(shared)]
+        own = [_factor_name(v) for v, columns in enumerate(self.views) if columns is not None]
+        return ["shift", "factor", *own, *dict.fromkeys(shared)]
 
 
 def plan_settings(plan: KernelPlan) -> dict[str, Any]:
@@ -67,7 +68,13 @@ def plan_arrays(plan: KernelPlan) -> Arrays:
     names = _state_names(plan)
     states = [array for fitted in plan.fitted for array in fitted.state().values()]
     scaling = plan.scaling
-    return {"shift": scaling.shift, "factor": scaling.factor} | {names[id(a)]: a for a in states}
+    views = {
+        _factor_name(number): view.scaling.factor
+        for number, view in enumerate(plan.views)
+        if view.columns is not None
+    }
+    shared = {names[id(array)]: array for array in states}
+    return {"shift": scaling.shift, "factor": scaling.factor} | views | shared
 
 
 def read_plan(stored: dict[str, Any]) -> StoredPlan:
@@ -99,7 +106,7 @@ def build_plan(stored: StoredPlan, arrays: Arrays, n_columns: Any, **options: bo
         if not np.isfinite(arrays[name]).all():
             raise ModelFileError(f"The array {name!r} holds values that are not finite.")
     scaling = Scaling(arrays["shift"], arrays["factor"])
-    views = tuple(View.of(columns, scaling) for columns in stored.views)
+    views = tuple(_view(v, columns, scaling, arrays) for v, columns in enumerate(stored.views))
     fitted = []
     for k, item in enumerate(stored.kernels):
         state = {name: arrays[place] for name, place in item.state.items()}
@@ -113,6 +120,20 @@ def build_plan(stored: StoredPlan, arrays: Arrays, n_columns: Any, **options: bo
     return KernelPlan(
         scaling, views, tuple(fitted), view_of, stored.dtype, stored.leaf_rows, **options
     )
+
+
+def _factor_name(view: int) -> str:
+    return f"factor_of_view_{view}"
+
+
+def _view(number: int, columns: tuple[int, ...] | None, whole: Scaling, arrays: Arrays) -> View:
+    """A view; one of some columns has factors of its own."""
+    if columns is None:
+        return View.of(None, whole)
+    factor = arrays[_factor_name(number)]
+    if factor.shape != (len(columns),):
+        raise ModelFileError(f"The factors of view {number} do not fit its {len(columns)} columns.")
+    return View(columns, Scaling(whole.shift[list(columns)], factor))
 
 
 def _state_names(plan: KernelPlan) -> dict[int, str]:

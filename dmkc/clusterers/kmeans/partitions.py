@@ -125,7 +125,7 @@ class PartitionClusterer(KernelClusterer):
         few, many = RANKS
         open_rank = min(max(few, 8 * integer("n_clusters", self.n_clusters, 1)), many)
         return FeatureSettings(
-            kernels=as_bank(self._bank()),
+            kernels=self._kernels(),
             scale=one_of("scale", self.scale, SCALES),
             rank=open_rank if self.rank is None else integer("rank", self.rank, 1),
             landmarks=self.landmarks,

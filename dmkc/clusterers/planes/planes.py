@@ -27,7 +27,7 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
-from dmkc.kernels import Columns, FeatureMap
+from dmkc.kernels import Columns, FeatureMap, Kernel, as_bank
 from dmkc.master.planes import group_sizes
 
 
@@ -240,6 +240,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _bank(self) -> Any:
         return Columns() if self.kernels is None else self.kernels
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        return as_bank(self._bank())  # the columns of all views side by side
 
     def path(
         self, X: Any, c2: Any = None, n_values: int = 12, sample_weight: Any = None
