@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
@@ -64,6 +65,8 @@ class KernelClusterer(RowClusterer):
     verbose: int
     client: Any
     n_scans_: int
+    kernels_: list[Kernel]
+    kernel_weights_: np.ndarray
     _has_scores = True
     """Whether the model decides by scores, so that there is a decision function."""
 
@@ -204,6 +207,17 @@ class KernelClusterer(RowClusterer):
         bank = as_bank(self._bank())
         is_default = self.get_params(deep=False)["kernels"] is None
         return tuple(per_view(bank)) if is_default else bank
+
+    @property
+    def view_weights_(self) -> dict[str, float]:
+        """The share of every view in the kernel weights; empty where X was one table."""
+        check_is_fitted(self)
+        total = float(np.sum(self.kernel_weights_)) or 1.0
+        pairs = list(zip(self.kernels_, self.kernel_weights_, strict=True))
+        return {
+            view: float(sum(weight for kernel, weight in pairs if kernel.columns == view)) / total
+            for view in vars(self).get("views_", {})
+        }
 
     def _features(self, job: Job) -> FeatureSettings:
         """How the rows of a job become features."""

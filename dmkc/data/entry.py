@@ -46,8 +46,8 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
             f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
             f"{type(X).__name__}; leave variable out."
         )
-    if isinstance(X, Mapping):
-        return views.joined_rows({name: as_rows(view) for name, view in X.items()})
+    if isinstance(X, Mapping) and not sp.issparse(X):
+        return views.joined_rows({name: _view(name, part) for name, part in X.items()})
     if views.is_list_of_views(X):
         return as_rows(views.named(X))
     if _is(X, "xarray", "DataArray"):
@@ -65,6 +65,14 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
         return memory.array_rows(X)
     raise TypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
+
+
+def _view(name: Any, part: Any) -> Rows:
+    """The rows of one view; what is wrong with them is said of it by name."""
+    try:
+        return as_rows(part)
+    except (TypeError, ValueError) as problem:
+        raise type(problem)(f"View {name!r}: {problem}") from None
 
 
 def _is(X: Any, module: str, name: str) -> bool:

@@ -96,7 +96,7 @@ def joined_rows(parts: Mapping[str, Rows]) -> Rows:
 
 def in_order_of(X: Any, views: Mapping[str, Any]) -> Any:
     """New rows in the order of the views of a fit; one table of all their columns is as good."""
-    if not isinstance(X, Mapping):
+    if not isinstance(X, Mapping) or sp.issparse(X):
         if is_list_of_views(X):
             X = named(X)
         else:

@@ -145,17 +145,23 @@ def test_numpy_matrix():
         as_rows(np.matrix([[1.0]]))
 
 
-@pytest.mark.parametrize("value", [None, 3, {"a": [1]}, iter([1])])
+@pytest.mark.parametrize("value", [None, 3, {1, 2}, iter([1])])
 def test_unknown_types_are_named(value):
     message = f"X is a {type(value).__name__}, which is not supported; pass a NumPy array"
     with pytest.raises(TypeError, match=message):
         as_rows(value)
 
 
-def test_dataset_needs_a_variable(load_all):
+def test_what_is_wrong_with_a_view_is_said_by_its_name():
+    with pytest.raises(ValueError, match="View 'b': Expected 2D array, got 1D array"):
+        as_rows({"a": np.ones((3, 2)), "b": [1, 2, 3]})
+    with pytest.raises(TypeError, match="View 'b': X is a int"):
+        as_rows({"a": np.ones((3, 2)), "b": 7})
+
+
+def test_a_variable_of_a_dataset(load_all):
     dataset = xr.Dataset({"x": (("r", "c"), np.ones((3, 2))), "y": ("r", np.ones(3))})
-    with pytest.raises(ValueError, match=r"choose it with variable=.*'x' \(3, 2\), 'y' \(3,\)"):
-        as_rows(dataset)
+    assert as_rows(dataset).views == {"x": (0, 2), "columns": (2, 3)}
     with pytest.raises(ValueError, match="no variable 'z'; its variables are 'x'"):
         as_rows(dataset, variable="z")
     np.testing.assert_array_equal(load_all(as_rows(dataset, variable="x"), 2), np.ones((3, 2)))

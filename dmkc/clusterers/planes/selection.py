@@ -72,7 +72,9 @@ def take_columns(X: Any, rows: Rows, chosen: np.ndarray) -> Any:
     if rows.container.lazy:
         blocks = rows.blocks(block_rows(rows))
         return labelling.lazily(blocks, _Taker(chosen), rows.dtype, len(chosen))
-    return np.asarray(X)[:, chosen]
+    (whole,) = rows.blocks(rows.n_rows)
+    assert not isinstance(whole, Lazy)  # lists and views in memory
+    return rows.container.wrap(_Taker(chosen)(whole.load()), name="column")
 
 
 def _check_finite(rows: Rows) -> None:
