@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -83,6 +83,13 @@ def import_plugins() -> None:
             raise ImportError(
                 f"{PLUGINS} names {item!r}, which cannot be used: {problem}"
             ) from None
+
+
+def foreign_modules(things: Iterable[object]) -> set[str]:
+    """Modules of classes and functions of others, which workers must be able to import."""
+    names = {getattr(thing, "__module__", None) or type(thing).__module__ for thing in things}
+    inside = ("dmkc", "builtins", "__main__")
+    return {name for name in names if name.partition(".")[0] not in inside}
 
 
 def _import(item: str) -> None:

@@ -30,6 +30,7 @@ from dmkc.data import Rows, as_rows
 from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.progress import Progress
+from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
 
@@ -201,6 +202,9 @@ class KernelClusterer(RowClusterer):
     def _bank(self) -> Any:
         """The kernels as given, or the clusterer's own default."""
         return self.get_params(deep=False)["kernels"]
+
+    def modules_of_others(self) -> set[str]:
+        return foreign_modules([type(self), *(kernel.code for kernel in self._kernels())])
 
     def _kernels(self) -> tuple[Kernel, ...]:
         """The bank; the default one is there once for each view."""

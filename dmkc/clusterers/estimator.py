@@ -15,6 +15,7 @@ from dmkc.clusterers import labelling
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.data.views import in_order_of
+from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 
 
@@ -80,6 +81,10 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
                 f"{self.n_features_in_} features as input."
             )
         return rows
+
+    def modules_of_others(self) -> set[str]:
+        """Modules outside this package that whoever works for this estimator must import."""
+        return foreign_modules([type(self)])
 
     def _remember_columns(self, rows: Rows) -> None:
         """Called once a fit has succeeded, so that a failed one leaves an older model whole."""

@@ -52,6 +52,11 @@ class Kernel(ABC):
     """Whether it is exp(-gamma |x - z|^2), for which the fixed point of pre-images holds."""
 
     @property
+    def code(self) -> Any:
+        """The class or function whose code the kernel is."""
+        return type(self)
+
+    @property
     def pre_image_gamma(self) -> float:
         """That gamma, once it is known."""
         raise TypeError(f"The kernel {self} has no pre-images.")

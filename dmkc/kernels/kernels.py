@@ -246,6 +246,10 @@ class Callable_(PairwiseKernel):
 
     function: Callable[[np.ndarray, np.ndarray], Any]
 
+    @property
+    def code(self) -> Any:
+        return self.function
+
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         result = np.asarray(self.function(A, B), dtype=np.float64)
         if result.shape != (len(A), len(B)):

@@ -6,7 +6,6 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from dmkc.kernels import KERNELS, Kernel
-from dmkc.kernels.kernels import Callable_
 from dmkc.modelfile.errors import ModelFileError
 
 
@@ -46,7 +45,7 @@ def kernel_from_json(stored: Any) -> Kernel:
 
 def refuse_code(kernel: Any) -> NoReturn:
     """Say that a kernel cannot be stored, because it is code that a file does not hold."""
-    code = kernel.function if isinstance(kernel, Callable_) else kernel
+    code = kernel.code if isinstance(kernel, Kernel) else kernel
     name = getattr(code, "__qualname__", type(code).__name__)
     raise ModelFileError(
         f"The model cannot be saved because its kernel {name!r} is code of yours, which a model "

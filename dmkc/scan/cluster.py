@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import itertools
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import dask
@@ -91,6 +93,16 @@ class ClusterEngine(Engine):
         self.memory = int(0.5 * sum(limits))
         self.block_bytes = block_bytes_for(self.memory / self.threads)
         self.description = f"{len(workers)} Dask worker(s), {self.threads} thread(s)"
+
+    def require(self, modules: set[str]) -> None:
+        found = self.client.run(missing_modules, sorted(modules)) if modules else {}
+        for worker, missing in found.items():
+            if missing:
+                raise ImportError(
+                    f"The worker {worker} cannot import {missing[0]!r}, which this fit needs: "
+                    "install it where the workers run, or send a file of code with "
+                    f"client.upload_file('{missing[0]}.py')."
+                )
 
     def _workers(self, fresh: bool = False) -> dict[str, int]:
         """Threads of every worker, asked for now and then: it costs a round trip."""
@@ -367,3 +379,8 @@ def _why_lost(name: str, error: BaseException) -> str:
         "of memory, give them more of it, or make columns anew on every scan "
         '(feature_mode="recompute").'
     )
+
+
+def missing_modules(names: list[str]) -> list[str]:
+    """The modules that cannot be found in this process."""
+    return [name for name in names if name not in sys.modules and find_spec(name) is None]

@@ -86,6 +86,10 @@ class Engine(ABC):
         """An engine for a part of the rows that is in this process's memory."""
         return ThreadEngine()
 
+    def require(self, modules: set[str]) -> None:
+        """Refuse to begin where scans could not import these modules; here they are imported."""
+        return
+
     def resident(self) -> list[int]:
         """Bytes that every process that scans has in memory now."""
         return [resident_bytes()]
@@ -198,6 +202,7 @@ def open_engine(client: Any = None, owner: Any = None) -> Engine:
         return metered(engine)
     from dmkc.resume import recorded
 
+    engine.require(owner.modules_of_others())
     return metered(recorded(engine, owner))
 
 

@@ -164,7 +164,7 @@ def test_new_rows_need_the_views_of_the_fit():
         model.predict({"wide": X["wide"], "narrow": X["narrow"]})
     with pytest.raises(ValueError, match="a view 'more', which the fit did not have"):
         model.predict(X | {"more": X["wide"]})
-    with pytest.raises(ValueError, match="now missing:\n- narrow.1"):
+    with pytest.raises(ValueError, match=r"now missing:\n- narrow\.1"):
         model.predict(X | {"narrow": X["narrow"][:, :1]})
 
 
