@@ -15,16 +15,17 @@ help: ## print what each target does
 demo: $(VENV)/.ready-run ## run the demonstration and write it to demo-output
 	$(BIN)/python -m dmkc demo --out $(OUT)
 
-test: lint ## lint, check the types and run the quick tests
+test: lint ## lint and run the quick tests
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(VENV)/.ready-test ## run the slow tests
 	$(BIN)/python -m pytest -m slow
 
-lint: $(VENV)/.ready-test ## check style, format and types
+lint: $(VENV)/.ready-test ## check style, format, types and what may import what
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(VENV)/.ready-test ## rewrite the files in the project's format
 	$(BIN)/ruff check --fix .
