@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format docs notebooks clean
+.PHONY: help demo test test-all lint format wheel docs notebooks clean
 
 help: ## print what each target does
 	@echo "make TARGET [PYTHON=python3.12]"
@@ -15,20 +15,27 @@ help: ## print what each target does
 demo: $(VENV)/.ready-run ## run the demonstration and write it to demo-output
 	$(BIN)/python -m dmkc demo --out $(OUT)
 
-test: lint ## lint, check the types and run the quick tests
+test: lint ## lint and run the quick tests
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(VENV)/.ready-test ## run the slow tests
 	$(BIN)/python -m pytest -m slow
 
-lint: $(VENV)/.ready-test ## check style, format and types
+lint: $(VENV)/.ready-test ## check style, format, types and what may import what
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(VENV)/.ready-test ## rewrite the files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Files that were removed from the package would come back from an old build folder.
+wheel: $(VENV)/.ready-test ## build a wheel in the folder dist
+	rm -rf build
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 docs: $(VENV)/.ready-docs ## build the documentation as a site in the folder site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -15,8 +15,7 @@ from dmkc.modelfile import load
 from dmkc.planning import plan
 from dmkc.resume import checkpoint
 from dmkc.selection.run import select
-
-__version__ = "0.1.0"
+from dmkc.version import __version__
 
 __all__ = [
     "Cosine",

@@ -186,10 +186,7 @@ def _line(name: str, value: str) -> None:
 def _write_index(outcomes: list[Outcome], path: Path) -> None:
     rows = [
         (
-            page.Markup(
-                page.link(f"{o.case.name}/report.html", o.case.name)
-                + page.text(f": {o.case.about}")
-            ),
+            page.link(f"{o.case.name}/report.html", o.case.name) + f": {o.case.about}",
             f"{o.shape[0]:,} x {o.shape[1]}",
             f"{100 * o.ours:.1f} %",
             f"{100 * o.k_means:.1f} %",

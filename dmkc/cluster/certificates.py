@@ -24,7 +24,7 @@ def make_certificates(folder: str | os.PathLike[str], days: int = 365) -> dict[s
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
     except ImportError:
         raise ConfigError(
-            "Certificates need the package cryptography (pip install 'dmkc[hpc]')."
+            "Certificates need the package cryptography (in a clone: pip install '.[hpc]')."
         ) from None
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 3650:
         raise ConfigError(f"days must be a whole number from 1 to 3650, not {days!r}.")

@@ -36,8 +36,8 @@ def security_of(config: Config) -> Security | None:
             return Security.temporary()
         except ImportError:
             raise ConfigError(
-                f"{config.source}: tls: temporary needs the package cryptography (pip install "
-                "'dmkc[hpc]')."
+                f"{config.source}: tls: temporary needs the package cryptography (in a "
+                "clone: pip install '.[hpc]')."
             ) from None
     files = _files(tls)
     for name, path in files.items():

@@ -19,6 +19,7 @@ from dmkc.cluster.network import security_of
 from dmkc.cluster.queues import Submissions, first_jobs, start_queue
 from dmkc.cluster.schema import QUEUES, Config, read
 from dmkc.cluster.start import ClusterError
+from dmkc.version import __version__
 
 log = logging.getLogger("dmkc")
 
@@ -125,10 +126,8 @@ def check_versions(client: Client) -> None:
 
 def versions() -> dict[str, str]:
     """Versions that must agree between this process and the workers."""
-    import dmkc
-
     found = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-    return {**dict.fromkeys(PACKAGES, "none"), **found, "dmkc": dmkc.__version__}
+    return {**dict.fromkeys(PACKAGES, "none"), **found, "dmkc": __version__}

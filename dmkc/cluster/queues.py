@@ -241,6 +241,6 @@ def _jobqueue() -> Any:
         import dask_jobqueue
     except ImportError:
         raise ConfigError(
-            "Batch queues need the package dask-jobqueue (pip install 'dmkc[hpc]')."
+            "Batch queues need the package dask-jobqueue (in a clone: pip install '.[hpc]')."
         ) from None
     return dask_jobqueue

@@ -104,7 +104,7 @@ def start_ssh(config: Config, security: Security | None, stack: ExitStack) -> Cl
         import asyncssh  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "SSH clusters need the package asyncssh (pip install asyncssh)."
+            "SSH clusters need the package asyncssh (in a clone: pip install '.[ssh]')."
         ) from None
     hosts = list(config["hosts"])
     if security is not None and config["tls"] == "temporary":
@@ -169,7 +169,8 @@ def start_kubernetes(config: Config, security: Security | None, stack: ExitStack
         from dask_kubernetes.operator import KubeCluster
     except ImportError:
         raise ConfigError(
-            "Kubernetes clusters need the package dask-kubernetes (pip install 'dmkc[kubernetes]')."
+            "Kubernetes clusters need the package dask-kubernetes (in a clone: pip install "
+            "'.[kubernetes]')."
         ) from None
     where = {} if config["namespace"] is None else {"namespace": config["namespace"]}
     try:

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.mixture import GaussianMixture
 
-from dmkc.selection.evidence import leading_components, neighbour_graph, spread_out
+from dmkc.clusterers.sampled import leading_components, neighbour_graph, spread_out
 
 SHAPES = ("spectral", "mixture", "radius")
 SPECTRAL_ROWS = 1500

@@ -26,6 +26,7 @@ from dmkc.modelfile.kinds import kind_in, kind_of
 from dmkc.modelfile.registry import estimator_class
 from dmkc.modelfile.staging import staged
 from dmkc.modelfile.values import NotStorable, decode, encode, encode_parameter
+from dmkc.version import __version__
 
 FORMAT = "dmkc-model"
 VERSION = 2
@@ -33,7 +34,7 @@ KEY = "dmkc"
 CODECS = {"bytes", "zstd"}
 MOST_NUMBERS = 1 << 28
 """Numbers of one array, at most: 2 GiB, far beyond any model."""
-LIBRARIES = ("dmkc", "numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
 
 
 def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = False) -> None:
@@ -253,14 +254,10 @@ def _digest(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "dmkc": __version__}
     for name in LIBRARIES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "unknown"
-    if found["dmkc"] == "unknown":
-        from dmkc import __version__
-
-        found["dmkc"] = __version__
     return found

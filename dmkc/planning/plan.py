@@ -22,6 +22,7 @@ from dmkc.planning.pilot import pilot_sizes, run_pilot
 from dmkc.planning.some_rows import take_sample
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
+from dmkc.selection.run import select
 
 SURE = 0.8
 """The range of the time is widened by this factor downwards, and by its inverse upwards."""
@@ -261,8 +262,6 @@ def _settled(estimator: Any, rows: Rows) -> tuple[Any, float]:
     names = getattr(estimator, "selectable", ())
     if not any(isinstance(value := getattr(estimator, n), str) and value == "auto" for n in names):
         return clone(estimator), 0.0
-    from dmkc.selection.run import select
-
     began = time.perf_counter()
     return select(rows, estimator).estimator(), time.perf_counter() - began
 

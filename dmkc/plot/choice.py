@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
+from dmkc.clusterers.sampled import leading_components
 from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, axes_of
 from dmkc.selection.choose import Selection
-from dmkc.selection.evidence import in_units, leading_components
+from dmkc.selection.evidence import in_units
 
 OTHERS = "#c4c4c4"
 

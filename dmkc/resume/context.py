@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
-from contextvars import ContextVar
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,10 @@ from typing import Any
 from dmkc.resume.engine import RecordingEngine
 from dmkc.resume.journal import CheckpointError, Journal
 from dmkc.resume.records import digest, to_bytes
-from dmkc.scan.engine import Engine
+from dmkc.scan.engine import Engine, recorder
 
 log = logging.getLogger("dmkc")
 
-_active: ContextVar[Journal | None] = ContextVar("dmkc_journal", default=None)
 FREE = ("client", "verbose", "feature_mode", "store_path")
 """Parameters that may change between the parts of a run, since no label depends on them."""
 
@@ -60,24 +59,21 @@ def checkpoint(folder: Any, every: float = 5.0) -> Iterator[Journal]:
     journal = Journal(place, float(every))
     if journal.replaying:
         log.info("Going on with the run in %s, which holds %d records.", place, len(journal))
-    token = _active.set(journal)
+    token = recorder.set(partial(_recorded, journal))
     try:
         yield journal
     finally:
-        _active.reset(token)
+        recorder.reset(token)
         journal.close()
 
 
 def is_recording() -> bool:
     """Whether a checkpoint is active."""
-    return _active.get() is not None
+    return recorder.get() is not None
 
 
-def recorded(engine: Engine, owner: Any) -> Engine:
-    """The engine of a fit: the same one, or one that records where a checkpoint is active."""
-    journal = _active.get()
-    if journal is None:
-        return engine
+def _recorded(journal: Journal, engine: Engine, owner: Any) -> Engine:
+    """The engine of a fit as one that records."""
     _check_owner(journal, owner)
     return RecordingEngine(engine, journal)
 

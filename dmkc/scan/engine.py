@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -190,6 +191,12 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
+    "dmkc_recorder", default=None
+)
+"""Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
+
+
 def open_engine(client: Any = None, owner: Any = None) -> Engine:
     """The engine for `client`, for the current Dask client, or for threads when there is none.
 
@@ -197,13 +204,10 @@ def open_engine(client: Any = None, owner: Any = None) -> Engine:
     """
     from dmkc.scan.meter import metered
 
-    engine = _engine(client)
-    if owner is None:
-        return metered(engine)
-    from dmkc.resume import recorded
-
-    engine.require(owner.modules_of_others())
-    return metered(recorded(engine, owner))
+    engine, record = _engine(client), recorder.get()
+    if owner is not None:
+        engine.require(owner.modules_of_others())
+    return metered(engine if owner is None or record is None else record(engine, owner))
 
 
 def _engine(client: Any) -> Engine:
@@ -223,4 +227,4 @@ def _engine(client: Any) -> Engine:
     return ClusterEngine(client)
 
 
-__all__ = ["Engine", "Held", "Read", "ThreadEngine", "load", "open_engine", "run_block"]
+__all__ = ["Engine", "Held", "Read", "ThreadEngine", "load", "open_engine", "recorder", "run_block"]

@@ -12,13 +12,10 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.metrics import euclidean_distances
-from sklearn.utils.extmath import randomized_svd
 
 from dmkc.clusterers.prepare import mixed_units
+from dmkc.clusterers.sampled import leading_components, neighbour_graph
 
-MOST_ROWS = 2000
-"""Distances of all pairs are kept, so a sample is cut down to this many rows."""
-NEIGHBOURS = 10
 MOST_COMPONENTS = 100
 
 
@@ -39,28 +36,10 @@ class Evidence:
         return cls(rows, distances, neighbour_graph(distances))
 
 
-def spread_out(weights: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
-    """At most `most` row numbers, evenly spread; a row of weight 3 stands for three equal rows."""
-    size = min(most, int(np.count_nonzero(weights > 0)))
-    reach = np.cumsum(weights)
-    return np.searchsorted(reach, (np.arange(size) + 0.5) * (reach[-1] / size))
-
-
 def gaussian_cloud(rows: np.ndarray, seed: int) -> np.ndarray:
     """Normal rows with the covariance of these (of their leading components), free of clusters."""
     spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
     return (np.random.default_rng([seed, 6]).normal(size=(len(rows), len(axes))) * spread) @ axes
-
-
-def leading_components(rows: np.ndarray, most: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviations along at most `most` principal axes, and these axes."""
-    rank = min(*rows.shape, most)
-    centred = rows - rows.mean(axis=0)
-    if rank < min(rows.shape):
-        _, sizes, axes = randomized_svd(centred, rank, random_state=seed % 2**32)
-    else:
-        _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    return sizes / np.sqrt(len(rows)), axes
 
 
 def standardised(rows: np.ndarray) -> np.ndarray:
@@ -80,15 +59,3 @@ def rank_normalised(rows: np.ndarray) -> np.ndarray:
     ranks = rankdata(rows, axis=0) / (len(rows) + 1.0) - 0.5
     spread = ranks.std(axis=0)
     return ranks / np.where(spread > 0, spread, 1.0)
-
-
-def neighbour_graph(distances: np.ndarray, neighbours: int = NEIGHBOURS) -> sparse.csr_matrix:
-    """Edges between rows one of which is among the other's nearest; ties go to the first row."""
-    n = len(distances)
-    k = min(neighbours, n - 1)
-    without_self = distances.copy()
-    np.fill_diagonal(without_self, np.inf)
-    nearest = np.argsort(without_self, axis=1, kind="stable")[:, :k]
-    at = (np.repeat(np.arange(n), k), nearest.ravel())
-    directed = sparse.csr_matrix((np.ones(n * k), at), shape=(n, n))
-    return directed.maximum(directed.T).tocsr()

@@ -23,16 +23,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
+from dmkc.clusterers.sampled import NEIGHBOURS, leading_components, neighbour_graph
 from dmkc.selection.combine import mean_ranks
-from dmkc.selection.evidence import (
-    NEIGHBOURS,
-    gaussian_cloud,
-    in_units,
-    leading_components,
-    neighbour_graph,
-    rank_normalised,
-    standardised,
-)
+from dmkc.selection.evidence import gaussian_cloud, in_units, rank_normalised, standardised
 from dmkc.selection.pool import Pool
 from dmkc.selection.scores import agreements, tightness, worst_tightness
 

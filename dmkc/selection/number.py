@@ -17,8 +17,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.sampled import spread_out
 from dmkc.selection.combine import mean_rescaled
-from dmkc.selection.evidence import Evidence, gaussian_cloud, spread_out
+from dmkc.selection.evidence import Evidence, gaussian_cloud
 from dmkc.selection.scores import modularity, silhouette, stability
 
 AUTO_RANGE = (2, 10)

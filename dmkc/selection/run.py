@@ -12,6 +12,7 @@ from sklearn.base import clone
 from dmkc.clusterers.base import integer, number, seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.prepare import SAMPLE_BYTES
+from dmkc.clusterers.sampled import spread_out
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import as_bank
@@ -19,7 +20,6 @@ from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.survey import TakeScan, sample_positions
 from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
-from dmkc.selection.evidence import spread_out
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool
 
 ROWS = 1000

@@ -171,17 +171,38 @@ def test_demo(call, monkeypatch):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(call, shell, tmp_path):
+def test_completion_knows_commands_options_and_words(call, shell):
     text = call("completion", shell).out
     for word in ("predict", "ringnorm", "kernels", "standard"):
         assert word in text
-    if shell == "bash":
-        (tmp_path / "c").write_text(text)
-        subprocess.run(["bash", "-n", tmp_path / "c"], check=True)
-        code = "source c; COMP_WORDS=(dmkc datasets ma); COMP_CWORD=2; _dmkc; echo ${COMPREPLY[@]}"
-        said = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-        assert said.stdout.split() == ["make"]
     call("completion", "tcsh", code=2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dmkc datasets ma", {"make"}),
+        ("dmkc fit rows.np", {"rows.npy"}),
+        ("dmkc fit rows.npy --res", {"--resume"}),
+        ("dmkc fit --scale st", {"standard"}),
+        ("dmkc fit rows.npy --method kernel", {"kernel-kmeans"}),
+        ("dmkc fit --truth rows.np", {"rows.npy"}),
+        ("dmkc fit rows.npy --out fol", {"folder"}),
+        ("dmkc predict folder rows.np", {"rows.npy"}),
+        ("dmkc completion ", {"bash", "zsh", "fish"}),
+    ],
+)
+def test_bash_completes(call, tmp_path, typed, offered):
+    (tmp_path / "script").write_text(call("completion", "bash").out)
+    (tmp_path / "rows.npy").touch()
+    (tmp_path / "folder").mkdir()
+    ask = (
+        'source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+        '_shtab_dmkc; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    command = ["bash", "-c", ask, "bash", *typed.split(" ")]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert set(said.stdout.split()) == offered
 
 
 @pytest.mark.parametrize("words", [(), ("fit",), ("predict",), ("datasets", "make", "rings")])

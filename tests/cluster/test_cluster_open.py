@@ -203,7 +203,7 @@ def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
 
 def test_workers_with_other_versions_are_refused(process_client, monkeypatch):
     check_versions(process_client)
-    monkeypatch.setattr("dmkc.__version__", "99.0")
+    monkeypatch.setattr("dmkc.cluster.opening.__version__", "99.0")
     with pytest.raises(cluster.ClusterError, match=r"dmkc .* \(here 99.0\)"):
         check_versions(process_client)
 
@@ -295,9 +295,9 @@ def test_missing_extras_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "asyncssh", None)
     queue = {"kind": "slurm", "jobs": 1, "cores": 1, "memory": "1GiB", "walltime": "01:00:00"}
     for config, words in (
-        (queue, r"dmkc\[hpc\]"),
-        ({"kind": "kubernetes", "image": "x"}, r"dmkc\[kubernetes\]"),
-        ({"kind": "ssh", "hosts": ["a"]}, "asyncssh"),
+        (queue, r"dask-jobqueue .*'\.\[hpc\]'"),
+        ({"kind": "kubernetes", "image": "x"}, r"'\.\[kubernetes\]'"),
+        ({"kind": "ssh", "hosts": ["a"]}, r"asyncssh .*'\.\[ssh\]'"),
     ):
         with pytest.raises(cluster.ConfigError, match=words), cluster.open(config):
             pass

@@ -15,8 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dmkc
 from dmkc import MultipleKernelClustering
 from dmkc.cli import main
+from dmkc.clusterers.sampled import neighbour_graph, spread_out
 from dmkc.selection.combine import mean_rescaled, rescaled
-from dmkc.selection.evidence import gaussian_cloud, neighbour_graph, rank_normalised, spread_out
+from dmkc.selection.evidence import gaussian_cloud, rank_normalised
 from dmkc.selection.scores import modularity, silhouette, stability
 
 
