@@ -2,7 +2,7 @@
 
 Zhao, Kwok and Zhang (2009), eqs 2.6-2.18 and 4.33-4.35.  A fit is written as a generator: it
 yields the cuts it needs and is sent what a scan found, so that many fits (starts, values of C)
-share every scan (`run_together`).  It knows points and sums only, never rows.
+share every scan (`together.run_together`).  It knows points and sums only, never rows.
 
 For a labeling z the convex problem is solved by cutting planes until the relative gap between the
 best point's true value and the master's lower bound is small; then z becomes the best point's own
@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.margin.geometry import CutValues, Geometry, Label, Point
+from dmkc.clusterers.together import Step
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200
@@ -34,7 +35,6 @@ LEAST_C = 1.01
 """With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
 
 Fit = Generator[Any, list[Any], "MarginFit"]
-End = TypeVar("End")
 
 
 @dataclass(frozen=True)
@@ -113,19 +113,6 @@ class MarginFit:
     n_iter: int
     converged: bool
     reason: str
-
-
-@dataclass(frozen=True)
-class Step:
-    """What is told to the progress display after each scan of a fit."""
-
-    round: int
-    step: int
-    objective: float
-    bound: float
-    gap: float
-    changed: float
-    cuts: int
 
 
 @dataclass
@@ -323,27 +310,3 @@ def _hinge(sums: Any) -> float:
 
 def _gap(value: float, bound: float) -> float:
     return float((value - bound) / max(abs(value), 1e-300)) if np.isfinite(value) else np.inf
-
-
-def run_together(
-    fits: Sequence[Generator[Any, list[Any], End]],
-    answer: Callable[[list[Any]], list[list[Any]]],
-) -> list[End]:
-    """Drive several fits to their ends; each scan serves all that still run."""
-    ends: dict[int, End] = {}
-    waiting: dict[int, Any] = {}
-
-    def advance(k: int, sent: list[Any] | None) -> None:
-        try:
-            waiting[k] = next(fits[k]) if sent is None else fits[k].send(sent)
-        except StopIteration as stop:
-            ends[k] = stop.value
-
-    for k in range(len(fits)):
-        advance(k, None)
-    while waiting:
-        asked, waiting = waiting, {}
-        replies = answer(list(asked.values()))
-        for k, reply in zip(asked, replies, strict=True):
-            advance(k, reply)
-    return [ends[k] for k in range(len(fits))]

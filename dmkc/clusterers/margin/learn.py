@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit, run_together
+from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import Geometry, Point, Several, TwoSided
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import Start, k_means_start, starts_on_sample
+from dmkc.clusterers.together import run_together
 from dmkc.kernels import FeatureMap
 from dmkc.master.norms import conjugate
 from dmkc.progress import Progress

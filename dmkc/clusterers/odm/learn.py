@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.odm.descent import DistributionFit, TiedRows, distribution_fit
 from dmkc.clusterers.odm.distribution import DistributionSettings, Landscape
@@ -16,6 +15,7 @@ from dmkc.clusterers.odm.starts import starting_points
 from dmkc.clusterers.odm.tying import Rules, loss_shape, race_rows, tied_weights
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.together import run_together
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 

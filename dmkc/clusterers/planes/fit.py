@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import Step
 from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
+from dmkc.clusterers.together import Step
 from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Signs
 
 LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5

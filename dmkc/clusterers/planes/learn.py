@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import run_together
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
 from dmkc.clusterers.planes.solvers import WHOLE
@@ -17,6 +16,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.separation import separation
 from dmkc.clusterers.starts import Start, starts_on_sample
+from dmkc.clusterers.together import run_together
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.progress import Progress
 

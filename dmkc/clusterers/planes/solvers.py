@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import Step
 from dmkc.clusterers.planes.steps import PlaneProblem
+from dmkc.clusterers.together import Step
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import (
     Loss,
