@@ -1,7 +1,8 @@
 """What all kernel clusterers share: the course of a fit, parameter checks, predict and its kin.
 
 A clusterer says what is its own: `_own_settings` (its parameters, checked), `_learn` (from prepared
-rows to what it learns), `_go_on` (from there on other rows), `_keep` (its fitted attributes).
+rows to what it learns), `_continue_on_all_rows` (from there, after a subset), `_store_results` (its
+fitted attributes).
 """
 
 from __future__ import annotations
@@ -76,14 +77,16 @@ class KernelClusterer(RowClusterer):
         """What is learned from prepared rows; None for a single cluster."""
 
     @abstractmethod
-    def _go_on(self, learned: Any, features: FeatureMap, rows: RowSet, job: Job) -> Any:
+    def _continue_on_all_rows(
+        self, learned: Any, features: FeatureMap, rows: RowSet, job: Job
+    ) -> Any:
         """What is learned by at most `polish` more rounds on all rows."""
 
     @abstractmethod
-    def _keep(self, learned: Any, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(self, learned: Any, features: FeatureMap, rows: Rows) -> None:
         """Set the fitted attributes, `model_` among them."""
 
-    def _fewest(self) -> int:
+    def _least_clusters(self) -> int:
         """The smallest number of clusters that may be asked for."""
         return self.n_clusters
 
@@ -126,11 +129,11 @@ class KernelClusterer(RowClusterer):
 
     def _fit_all(self, job: Job) -> None:
         """Train on all rows."""
-        own, m = self._features(job), self._fewest()
+        own, m = self._features(job), self._least_clusters()
         prepared = prepare(job.rows, job.engine, own, m, job.sample_weight)
         job.progress.say(_about(job, prepared.features, prepared.mode))
         learned = self._learn(prepared, job)
-        self._keep(learned, prepared.features, job.rows)
+        self._store_results(learned, prepared.features, job.rows)
         self.labels_ = self._labels(job.rows, prepared.everywhere)
         self.n_scans_ = 1 + prepared.everywhere.n_scans
 
@@ -138,7 +141,7 @@ class KernelClusterer(RowClusterer):
         """Train on a subset in memory, go on with all rows if asked, label all rows."""
         rows, settings = job.rows, job.features
         subset = take_subset(rows, job.engine, self.train_rows, settings, job.sample_weight)
-        inside, local, m = replace(job, subset=subset), job.engine.local(), self._fewest()
+        inside, local, m = replace(job, subset=subset), job.engine.local(), self._least_clusters()
         own = self._features(inside)
         prepared = prepare(subset.rows, local, own, m, subset.weights, subset.around)
         features, everywhere = prepared.features, None
@@ -147,8 +150,8 @@ class KernelClusterer(RowClusterer):
         if learned is not None and self.polish:
             everywhere, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
             job.progress.say(_about(job, features, mode))
-            learned = self._go_on(learned, features, everywhere, job)
-        self._keep(learned, features, rows)
+            learned = self._continue_on_all_rows(learned, features, everywhere, job)
+        self._store_results(learned, features, rows)
         self.labels_ = self._labels(rows, everywhere)
         self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
 
@@ -207,7 +210,7 @@ class KernelClusterer(RowClusterer):
 def warn_of_end(
     clusterer: Any, converged: bool, reason: str, advice: str, shares: np.ndarray
 ) -> None:
-    """Say where a fit ended early or lost clusters; for `_keep`, on behalf of the caller of fit."""
+    """Say where a fit ended early or lost clusters, on behalf of the caller of fit."""
     if not converged:
         warnings.warn(
             f"{type(clusterer).__name__} stopped before it converged ({reason}); {advice}",

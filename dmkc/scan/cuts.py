@@ -69,7 +69,7 @@ class CutSums:
     """Sum of the scores."""
     total: float
     """Weight of all rows."""
-    mark: int
+    label_hash: int
     """A hash of the model's own labeling."""
 
 
@@ -111,7 +111,7 @@ class CutScan(Scan):
         n_leaves, n_models = -(-len(columns) // leaf_rows), len(self.owner)
         sums = np.zeros((n_leaves, n_models, columns.shape[1]))
         scalars = np.zeros((n_leaves, n_models, fused.SCALARS))
-        marks = np.zeros((n_leaves, n_models), np.uint64)
+        label_hashes = np.zeros((n_leaves, n_models), np.uint64)
         fused.cuts_of_leaves(
             columns,
             self.weight_at,
@@ -124,9 +124,9 @@ class CutScan(Scan):
             leaf_rows,
             sums,
             scalars,
-            marks,
+            label_hashes,
         )
-        return fold_stack(sums), fold_stack(scalars), fold_stack(marks)
+        return fold_stack(sums), fold_stack(scalars), fold_stack(label_hashes)
 
     def _product(self, leaf: np.ndarray, first: int) -> Node:
         n_labels, n_models = len(self.label_b), len(self.owner)
@@ -134,7 +134,7 @@ class CutScan(Scan):
         all_b = np.concatenate([self.label_b, self.model_b])[:, None]
         sums = np.zeros((n_models, leaf.shape[1]))
         scalars = np.zeros((n_models, fused.SCALARS))
-        marks = np.zeros(n_models, np.uint64)
+        label_hashes = np.zeros(n_models, np.uint64)
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
             scores = np.ascontiguousarray((tile @ all_w).T)
@@ -148,18 +148,18 @@ class CutScan(Scan):
                 first + start,
                 mask,
                 scalars,
-                marks,
+                label_hashes,
             )
             sums += mask @ tile
-        return sums, scalars, marks
+        return sums, scalars, label_hashes
 
     def unpack(self, node: Node, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
         """The answers, request by request."""
-        sums, scalars, marks = node
-        every = iter(range(len(marks)))
+        sums, scalars, label_hashes = node
+        every = iter(range(len(label_hashes)))
         return [
             [
-                CutSums(sums[p], *scalars[p].tolist(), int(marks[p]))  # type: ignore[call-arg]
+                CutSums(sums[p], *scalars[p].tolist(), int(label_hashes[p]))  # type: ignore[call-arg]
                 for _, p in zip(request.models, every, strict=False)
             ]
             for request in requests

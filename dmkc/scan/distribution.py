@@ -23,7 +23,7 @@ from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
-from dmkc.scan.several import Scores, widened_scores
+from dmkc.scan.multiclass import Scores, widened_scores
 
 STEPS = (0.5, 0.25, 0.1, 0.02)
 """Parts of a step at which losses are found beside those at its end."""
@@ -108,7 +108,7 @@ class DistributionSums:
     """Weight of all rows."""
     tied_scores: np.ndarray
     """(scores, tied rows)."""
-    mark: int
+    label_hash: int
     """A hash of the free rows' own labels."""
 
 
@@ -170,7 +170,7 @@ class DistributionScan(Scan):
         square = np.zeros((many, d, d) if self.curved else (many, 0, 0))
         scalars = np.zeros((n_models, SHORTER + len(STEPS)))
         counts = np.zeros((n_models, self.n_clusters))
-        marks = np.zeros(n_models, np.uint64)
+        label_hashes = np.zeros(n_models, np.uint64)
         tied_scores = []
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
@@ -191,7 +191,7 @@ class DistributionScan(Scan):
                 curve,
                 scalars,
                 counts,
-                marks,
+                label_hashes,
             )
             biases[0] += pull.sum(axis=1)
             if self.curved:
@@ -201,7 +201,7 @@ class DistributionScan(Scan):
                 slope += pull.astype(tile.dtype) @ tile[:, :d]
             at_point = [(3 * p + 1) * s + k for p in range(n_models) for k in range(s)]
             tied_scores.append(scores[np.flatnonzero(tie)][:, at_point].T)
-        return slope, cross, biases, square, scalars, counts, marks, np.hstack(tied_scores)
+        return slope, cross, biases, square, scalars, counts, label_hashes, np.hstack(tied_scores)
 
     def _curvature(
         self,
@@ -228,7 +228,7 @@ class DistributionScan(Scan):
         self, node: Node, requests: Sequence[DistributionRequest]
     ) -> list[list[DistributionSums]]:
         """The answers, request by request."""
-        slope, cross, biases, square, scalars, counts, marks, tied_scores = node
+        slope, cross, biases, square, scalars, counts, label_hashes, tied_scores = node
         out = []
         for p in range(len(requests)):
             part = slice(p * self.n_scores, (p + 1) * self.n_scores)
@@ -249,7 +249,7 @@ class DistributionScan(Scan):
                         changed=float(scalars[p, CHANGED]),
                         total=float(scalars[p, TOTAL]),
                         tied_scores=tied_scores[part],
-                        mark=int(marks[p]),
+                        label_hash=int(label_hashes[p]),
                     )
                 ]
             )
@@ -258,7 +258,7 @@ class DistributionScan(Scan):
 
 @compiled
 def _pulls(
-    scores, weight, tie, tied, shapes, s, steps, hashes, pull, curve, scalars, counts, marks
+    scores, weight, tie, tied, shapes, s, steps, hashes, pull, curve, scalars, counts, label_hashes
 ):  # pragma: no cover - compiled
     """Half the first and second derivatives of every row's losses, and the scalar sums."""
     n = scores.shape[0]
@@ -284,7 +284,7 @@ def _pulls(
             else:
                 count = weight[i] * shapes[p, 2]
                 counts[p, own] += weight[i]
-                marks[p] += hashes[i] * np.uint64(own + 1)
+                label_hashes[p] += hashes[i] * np.uint64(own + 1)
                 if own != label:
                     out[CHANGED] += weight[i]
             for k in range(s):

@@ -179,7 +179,7 @@ class PlaneSums:
     """(clusters,): rows under the model's own labeling."""
     scalars: np.ndarray
     """(3,): losses, relabeled rows, all rows."""
-    mark: np.ndarray
+    label_hash: np.ndarray
     """(1,): hash of the model's own labeling and sides."""
     curvature: np.ndarray
     """(pairs or clusters, inner + 1, inner + 1): weighted Gram matrices, or nothing."""
@@ -303,7 +303,7 @@ def _sums(
         squares=(cluster * own_score[:, None] ** 2).sum(axis=0),
         counts=np.bincount(own, weights, minlength=k),
         scalars=np.array([(others * value).sum(), weights[own != z].sum(), weights.sum()]),
-        mark=_mark(own, scores, hashes, loss),
+        label_hash=_label_hash(own, scores, hashes, loss),
         curvature=curvature,
         lean=lean,
         gram=_weighted_grams(rows, cluster.T) if request.gram else np.zeros(0),
@@ -340,12 +340,12 @@ def _weighted_grams(rows: np.ndarray, weights: Any) -> np.ndarray:
     return found
 
 
-def _mark(own: np.ndarray, scores: np.ndarray, hashes: np.ndarray, loss: Loss) -> np.ndarray:
+def _label_hash(own: np.ndarray, scores: np.ndarray, hashes: np.ndarray, loss: Loss) -> np.ndarray:
     """A hash of the labeling, and of the sides where these are learned as well."""
     with np.errstate(over="ignore"):
-        mark = (hashes * (own + 1).astype(np.uint64)).sum(dtype=np.uint64)
+        label_hash = (hashes * (own + 1).astype(np.uint64)).sum(dtype=np.uint64)
         if not loss.together:
             powers = np.uint64(1) << np.arange(1, scores.shape[1] + 1, dtype=np.uint64)
             sides = ((scores >= 0) * powers).sum(axis=1, dtype=np.uint64)
-            mark += (hashes * hashes * sides).sum(dtype=np.uint64)
-    return np.array([mark], np.uint64)
+            label_hash += (hashes * hashes * sides).sum(dtype=np.uint64)
+    return np.array([label_hash], np.uint64)

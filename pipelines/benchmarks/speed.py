@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
 from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
-from dmkc.clusterers.margin.geometry import TwoSided
+from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.together import run_together
 from dmkc.data import as_rows
@@ -198,7 +198,7 @@ def _fits(p: Prepared, batch: bool) -> float:
     """Seconds of sixteen fits on all rows that start from random models."""
     rng = np.random.default_rng(2)
     size = p.features.offsets[-1]
-    geometry = TwoSided(p.features, np.zeros(size))
+    geometry = BinaryMargin(p.features, np.zeros(size))
     settings = MarginSettings(75.0, 0.3, 2.0, 1e-3, 1e-3, 20, "clarabel")
     points = [(rng.normal(size=size) / np.sqrt(size), 0.0) for _ in range(16)]
     fits = [

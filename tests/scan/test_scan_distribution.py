@@ -12,7 +12,7 @@ from dmkc.scan.distribution import (
     LossShape,
 )
 from dmkc.scan.grid import Grid, fold_pieces
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 SHAPE = LossShape(0.3, 0.4, 0.01, 0.07)
 USED, WEIGHT_AT, TIE_AT, WIDTH = 5, 5, 6, 16
@@ -120,7 +120,7 @@ def test_a_batch_is_its_members():
     requests = [request(seed, 1) for seed in range(4)]
     for alone, r in zip(run(requests, X), requests, strict=True):
         (one,) = run([r], X)
-        assert one.loss == pytest.approx(alone.loss) and one.mark == alone.mark
+        assert one.loss == pytest.approx(alone.loss) and one.label_hash == alone.label_hash
         np.testing.assert_allclose(one.square, alone.square)
         np.testing.assert_allclose(one.tied_scores, alone.tied_scores)
 

@@ -161,7 +161,7 @@ class KMeans(RowClusterer):
         runs = lloyd(points, frame, runs, tol, self.max_iter, _reporter(progress, "all"))
         found = [measured(points, frame, run) for run in runs]
         best, sizes = min(found, key=lambda pair: pair[0].inertia)
-        self._keep(best, sizes, CentroidModel(frame, best.centres, grid.leaf_rows), rows)
+        self._store_results(best, sizes, CentroidModel(frame, best.centres, grid.leaf_rows), rows)
         pipeline = self.model_.label_pipeline()
         if rows.container.lazy:
             self.labels_ = labelling.apply(rows, pipeline, np.dtype(np.int32), None)
@@ -233,7 +233,7 @@ class KMeans(RowClusterer):
         report = _reporter(progress, "sample")
         return settled(sample, weights, runs, tol, self.max_iter, report)
 
-    def _keep(self, run: Run, sizes: np.ndarray, model: CentroidModel, rows: Rows) -> None:
+    def _store_results(self, run: Run, sizes: np.ndarray, model: CentroidModel, rows: Rows) -> None:
         if not run.converged:
             warnings.warn(
                 "KMeans stopped before it converged (max_iter was reached); increase max_iter or "

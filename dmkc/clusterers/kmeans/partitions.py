@@ -161,7 +161,9 @@ class PartitionClusterer(KernelClusterer):
         found = Found(embedding, partition, run, nothing, weights, mean_square, reduction.captured)
         return self._on_rows(found, prepared.everywhere, KMEANS_STEPS, job.progress)
 
-    def _go_on(self, learned: Found, features: FeatureMap, rows: RowSet, job: Job) -> Found:
+    def _continue_on_all_rows(
+        self, learned: Found, features: FeatureMap, rows: RowSet, job: Job
+    ) -> Found:
         return self._on_rows(learned, rows, self.polish, job.progress)
 
     def _on_rows(self, found: Found, rows: RowSet, max_iter: int, progress: Progress) -> Found:
@@ -171,7 +173,7 @@ class PartitionClusterer(KernelClusterer):
         rows.n_scans += points.n_scans
         return replace(found, run=run, sizes=sizes)
 
-    def _keep(self, learned: Found | None, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(self, learned: Found | None, features: FeatureMap, rows: Rows) -> None:
         self.kernels_ = list(features.kernels)
         if learned is None:
             self._one_cluster(features)

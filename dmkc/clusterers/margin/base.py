@@ -48,7 +48,7 @@ class MarginClusterer(KernelClusterer):
             check_init(self.init, high if low == high else None, n_rows)
         return self._settings(high)
 
-    def _fewest(self) -> int:
+    def _least_clusters(self) -> int:
         return cluster_range(self.n_clusters)[0]
 
     def _settings(self, m: int) -> MarginSettings:
@@ -130,7 +130,9 @@ class MarginClusterer(KernelClusterer):
 
         return fit
 
-    def _go_on(self, learned: Learned, features: FeatureMap, rows: RowSet, job: Job) -> Learned:
+    def _continue_on_all_rows(
+        self, learned: Learned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> Learned:
         mean = features.slope(rows.column_mean(), 1.0)
         short = replace(learned.settings, max_iter=self.polish)
         fits, names = [learned.fit], [learned.start]
@@ -138,7 +140,7 @@ class MarginClusterer(KernelClusterer):
         converged = fit.converged or learned.fit.converged
         return replace(learned, fit=replace(fit, converged=converged))
 
-    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
         self.kernels_ = list(features.kernels)
         features = features.unweighted()
         if learned is None:

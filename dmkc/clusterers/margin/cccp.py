@@ -99,7 +99,7 @@ class MarginModel:
     """Shares of the clusters under that labeling."""
     changed: float
     """Share of the rows that it relabels."""
-    mark: int
+    label_hash: int
     """Hash of its labeling."""
 
 
@@ -189,7 +189,7 @@ class _Bundle:
             objective.threshold(size, hinge),
             g.shares(sums),
             sums.changed / sums.total,
-            sums.mark,
+            sums.label_hash,
         )
 
     def _objective(self) -> Objective:
@@ -245,15 +245,15 @@ def margin_fit(
             break
         if best is not None:
             fall = (before - value) / max(abs(before), 1e-300)
-            still = found.mark == best.mark or (
+            still = found.label_hash == best.label_hash or (
                 not geometry.monotone and found.changed <= settings.tol
             )
             if tight and (fall <= settings.tol or still):
                 return MarginFit(found, tuple(kept), round_, True, "labels settled")
-            if found.mark in seen and found.mark != best.mark:
+            if found.label_hash in seen and found.label_hash != best.label_hash:
                 done = found if found.objective <= best.objective else best
                 return MarginFit(done, tuple(kept), round_, tight, "a labeling came back")
-            seen.add(best.mark)
+            seen.add(best.label_hash)
         best, label = found, geometry.label(found.point, found.shares)
         if gap > wanted:
             reason = "the cutting plane did not close the gap"

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
-from dmkc.scan.several import Scores, SeveralRequest, SeveralSums
+from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
 
 Point = tuple[np.ndarray, float]
 
@@ -85,7 +85,7 @@ class Geometry(ABC):
         """Shares of the clusters under a point's own labeling."""
 
 
-class TwoSided(Geometry):
+class BinaryMargin(Geometry):
     """Two clusters: one score with a bias, whose sign decides (eqs 2.6-2.18)."""
 
     has_bias = True
@@ -125,7 +125,7 @@ class TwoSided(Geometry):
         return np.array([1.0 - positive, positive])
 
 
-class Several(Geometry):
+class MulticlassMargin(Geometry):
     """Several clusters: one score each, the largest decides (eqs 4.33-4.35), no bias.
 
     The weight vector holds, kernel by kernel, the weights of all clusters.  Rows are weighted so
@@ -150,11 +150,11 @@ class Several(Geometry):
     def label(self, point: Point, shares: np.ndarray) -> Label:
         return Label(self._scores(point), self._weights(shares))
 
-    def request(self, label: Label, points: Sequence[Point]) -> SeveralRequest:
+    def request(self, label: Label, points: Sequence[Point]) -> MulticlassRequest:
         models = tuple(self._scores(p) for p in points)
-        return SeveralRequest(label.scores, label.cluster_weights, models)
+        return MulticlassRequest(label.scores, label.cluster_weights, models)
 
-    def cut(self, sums: SeveralSums) -> CutValues:
+    def cut(self, sums: MulticlassSums) -> CutValues:
         by_cluster = np.stack(
             [
                 self.features.slope(row, float(pull))
@@ -163,11 +163,11 @@ class Several(Geometry):
         )
         return CutValues(sums.masked / sums.total, 0.0, self.stacked(by_cluster) / sums.total)
 
-    def own_hinge(self, sums: SeveralSums) -> float:
+    def own_hinge(self, sums: MulticlassSums) -> float:
         weights = self._weights(self.shares(sums))
         return float(weights @ sums.own_hinge) / sums.total
 
-    def shares(self, sums: SeveralSums) -> np.ndarray:
+    def shares(self, sums: MulticlassSums) -> np.ndarray:
         return sums.counts / sums.total
 
     def stacked(self, by_cluster: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
-from dmkc.clusterers.margin.geometry import Geometry, Point, Several, TwoSided
+from dmkc.clusterers.margin.geometry import BinaryMargin, Geometry, MulticlassMargin, Point
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
@@ -40,7 +40,7 @@ class Learned:
         m = len(self.fit.model.shares)
         weights, biases = v[None, :], np.array([b])
         if len(v) > features.offsets[-1]:  # one block of weights per cluster
-            weights, biases = Several(features, m).unstacked(v), np.zeros(m)
+            weights, biases = MulticlassMargin(features, m).unstacked(v), np.zeros(m)
         return KernelModel(features, weights, biases, self.fit.model.kernel_weights)
 
 
@@ -136,7 +136,9 @@ def carry_on(
 
 
 def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> Geometry:
-    return Several(features, n_clusters) if n_clusters > 2 else TwoSided(features, mean)
+    return (
+        MulticlassMargin(features, n_clusters) if n_clusters > 2 else BinaryMargin(features, mean)
+    )
 
 
 def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float) -> float:
@@ -146,13 +148,13 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
     """
     phi, weights = sample_features(prepared)
     geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]))
-    if isinstance(geometry, Several):
+    if isinstance(geometry, MulticlassMargin):
         means = _centred_means(phi, weights, start, n_clusters)
         slope = geometry.stacked(means) / n_clusters
     else:
         slope = (weights * (2.0 * start.labels - 1.0)) @ phi / weights.sum()
     squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
-    wanted = CALIBRATION_SEVERAL if isinstance(geometry, Several) else CALIBRATION_TWO
+    wanted = CALIBRATION_SEVERAL if isinstance(geometry, MulticlassMargin) else CALIBRATION_TWO
     return wanted / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
 
 
@@ -160,7 +162,7 @@ def first_points(
     geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start
 ) -> list[Point]:
     """Where the first cuts of several clusters are made: at their centroids."""
-    if not isinstance(geometry, Several):
+    if not isinstance(geometry, MulticlassMargin):
         return []
     centres = _centred_means(phi, weights, start, geometry.n_clusters)
     size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))

@@ -270,6 +270,6 @@ class SparseKernelMMC(MarginClusterer):
         chooser = PreImages(pursuit, init, self.n_init, job.features.seed)
         return replace(job.features, landmarks=chooser)
 
-    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
-        super()._keep(learned, features, rows)
+    def _store_results(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
+        super()._store_results(learned, features, rows)
         self.n_vectors_ = len(features.columns.landmarks)

@@ -18,7 +18,7 @@ from dmkc.clusterers.odm.distribution import Landscape, Point, Steps, best_part
 from dmkc.clusterers.together import Step
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 MAX_STEPS = 100
 INNER = 0.1

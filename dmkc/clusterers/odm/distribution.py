@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dmkc.kernels.features import FeatureMap
 from dmkc.master.norms import regulariser, weights_for
 from dmkc.scan.distribution import STEPS, DistributionRequest, DistributionSums, LossShape
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 NEWTON_FEATURES = 1000
 """Beyond this many features (less for several clusters) steps are L-BFGS steps."""

@@ -285,7 +285,7 @@ class MarginDistributionClustering(KernelClusterer):
             own = replace(own, init=job.subset.restricted(own.init))
         return self._learner(job, own).learn(prepared, job.sample_weight)
 
-    def _go_on(
+    def _continue_on_all_rows(
         self, learned: LearnedDistribution, features: FeatureMap, rows: RowSet, job: Job
     ) -> LearnedDistribution:
         settings = replace(job.own.settings, max_iter=self.polish)
@@ -298,7 +298,9 @@ class MarginDistributionClustering(KernelClusterer):
         converged = more.fit.converged or learned.fit.converged
         return replace(more, fit=replace(more.fit, converged=converged))
 
-    def _keep(self, learned: LearnedDistribution | None, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(
+        self, learned: LearnedDistribution | None, features: FeatureMap, rows: Rows
+    ) -> None:
         self.kernels_ = list(features.kernels)
         features = features.unweighted()
         self.constrained_rows_ = np.empty(0, np.int64) if rows.tied is None else rows.tied

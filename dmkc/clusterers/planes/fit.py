@@ -75,7 +75,7 @@ def plane_fit(
     seen: dict[int, _Round] = {}
     rounds: list[_Round] = []
     model, moved, working = start, 1.0, None
-    mark: int | None = None
+    label_hash: int | None = None
     sides = start if isinstance(label, Planes) else None
     for round_ in range(1, course.max_iter + 1):
         wanted = max(course.tol, min(LOOSE_GAP, LOOSE_SHARE * moved))
@@ -84,19 +84,19 @@ def plane_fit(
         model, sums, working = solved.model, solved.sums, solved.working
         here = _Round(problem, round_, solved)
         shares, moved = sums.counts / sums.total, sums.changed / sums.total
-        before, mark = mark, int(sums.mark[0])
+        before, label_hash = label_hash, int(sums.label_hash[0])
         if shares.min() < course.smallest:
             kept = max(rounds or [here], key=lambda r: r.explained)
             return kept.fit(round_, False, TOO_SMALL)
         tight = solved.gap <= course.tol
-        if tight and (mark == before or moved <= (course.tol if problem.together else 0.0)):
+        if tight and (label_hash == before or moved <= (course.tol if problem.together else 0.0)):
             return here.fit(round_, True, "labels settled")
-        if tight and mark in seen and mark != before:
-            cycle = [r for r in seen.values() if r.number >= seen[mark].number]
+        if tight and label_hash in seen and label_hash != before:
+            cycle = [r for r in seen.values() if r.number >= seen[label_hash].number]
             kept = max([*cycle, here], key=lambda r: r.explained)
             return kept.fit(round_, True, "a labeling came back")
         if tight:
-            seen[mark] = here
+            seen[label_hash] = here
         rounds.append(here)
         label = sides = model
     return rounds[-1].fit(len(rounds), False, "max_iter was reached")

@@ -279,7 +279,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             return [*check_init("auto", self.n_clusters), *shells, *wide]
         return self.init if job.subset is None else job.subset.restricted(self.init)
 
-    def _go_on(
+    def _continue_on_all_rows(
         self, learned: PlanesLearned, features: FeatureMap, rows: RowSet, job: Job
     ) -> PlanesLearned:
         short = replace(learned, course=replace(learned.course, max_iter=self.polish))
@@ -287,7 +287,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         converged = found.fit.converged or learned.fit.converged
         return replace(found, fit=replace(found.fit, converged=converged))
 
-    def _keep(self, learned: PlanesLearned | None, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(
+        self, learned: PlanesLearned | None, features: FeatureMap, rows: Rows
+    ) -> None:
         features = features.unweighted()
         self.kernels_ = list(features.kernels)
         self.kernel_weights_ = np.ones(len(features.kernels))

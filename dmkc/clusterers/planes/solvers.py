@@ -45,9 +45,9 @@ ROUNDER, SHARPER = 3.0, 0.7
 """Losses are rounded off at most by this multiple of the gap, and less in every step."""
 ABOVE, LEAST_ABOVE = 0.3, 0.2
 """How far quadratics are those above the losses instead of Newton's: at first and at least."""
-BOLDER, CAREFUL, LEARNED = 0.7, 3.0, 1.3
-"""Factors of that share after a step that went down and after one that went up, and of the least
-share after the latter: where Newton's steps fail often, only safe ones are left."""
+AFTER_FALL, AFTER_RISE, LEAST_AFTER_RISE = 0.7, 3.0, 1.3
+"""Factors of that share after a step that lowered the value and after one that raised it, and of
+the least share after the latter: where Newton's steps fail often, only safe ones are left."""
 INACTIVE = 1e-6
 SPECK = 1e-6
 """Weights of a master below this share of the largest are zero."""
@@ -191,10 +191,10 @@ def _reweight(
         model = problem.reweighted(model, sums, gram, inner)
         inner = problem.working(model, sums, columns)
         if value > before:
-            least = min(LEARNED * least, 1.0)
-            above = min(CAREFUL * curve.above, 1.0)
+            least = min(LEAST_AFTER_RISE * least, 1.0)
+            above = min(AFTER_RISE * curve.above, 1.0)
         else:
-            above = max(BOLDER * curve.above, least)
+            above = max(AFTER_FALL * curve.above, least)
         before, scale = value, best[0] / problem.c1
         eps = min(SHARPER * curve.eps, ROUNDER * gap * scale)
         curve = Rounded(max(eps, 0.1 * wanted * scale, 1e-9), above)
