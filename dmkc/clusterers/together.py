@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
+
+from dmkc.clusterers.rowset import RowSet
+from dmkc.scan.requests import Answer, Request
 
 End = TypeVar("End")
+Fit = Generator[Request[Answer], Answer, End]
+"""A fit that asks for `Answer`s and comes to an `End`."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +32,22 @@ class Step:
     cuts: int
 
 
-def run_together(
-    fits: Sequence[Generator[Any, list[Any], End]],
-    answer: Callable[[list[Any]], list[list[Any]]],
-) -> list[End]:
-    """Drive several fits to their ends; each scan serves all that still run."""
+def run_together(fits: Sequence[Fit[Answer, End]], rows: RowSet) -> list[End]:
+    """Drive several fits of the same rows to their ends."""
     ends: dict[int, End] = {}
-    waiting: dict[int, Any] = {}
+    waiting: dict[int, Request[Answer]] = {}
 
-    def advance(k: int, sent: list[Any] | None) -> None:
+    def advance(k: int, ask: Callable[[], Request[Answer]]) -> None:
         try:
-            waiting[k] = next(fits[k]) if sent is None else fits[k].send(sent)
+            waiting[k] = ask()
         except StopIteration as stop:
             ends[k] = stop.value
 
-    for k in range(len(fits)):
-        advance(k, None)
+    for k, fit in enumerate(fits):
+        advance(k, partial(next, fit))
     while waiting:
         asked, waiting = waiting, {}
-        replies = answer(list(asked.values()))
-        for k, reply in zip(asked, replies, strict=True):
-            advance(k, reply)
+        answers = rows.answer(list(asked.values()))
+        for k, answer in zip(asked, answers, strict=True):
+            advance(k, partial(fits[k].send, answer))
     return [ends[k] for k in range(len(fits))]

@@ -54,6 +54,10 @@ class Frame:
         return points + self.shift if self.shift.size else points.copy()
 
 
+PLAIN = Frame(np.empty(0), np.empty(0), np.dtype(np.float64))
+"""Rows as they are."""
+
+
 @dataclass(frozen=True)
 class Centroids:
     """Centroids of several starts, ready for the compiled loops."""

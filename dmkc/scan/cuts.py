@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dmkc.scan import fused
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
+from dmkc.scan.requests import RowForm, SharedScan
 
 FUSED_MODELS = 1
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
@@ -42,9 +43,10 @@ class CutRequest:
         models = tuple(widened(m, width) for m in self.models)
         return CutRequest(widened(self.label, width), models)
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> CutScan:
-        return CutScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[CutRequest], rows: RowForm) -> CutScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return CutScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class CutSums:
 
 
 @dataclass(frozen=True)
-class CutScan(Scan):
+class CutScan(SharedScan[list[CutSums]]):
     """Cuts of a batch of models over several labelings."""
 
     label_w: np.ndarray
@@ -153,17 +155,13 @@ class CutScan(Scan):
             sums += mask @ tile
         return sums, scalars, label_hashes
 
-    def unpack(self, node: Node, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
-        """The answers, request by request."""
+    def unpack(self, node: Node) -> list[list[CutSums]]:
         sums, scalars, label_hashes = node
-        every = iter(range(len(label_hashes)))
-        return [
-            [
-                CutSums(sums[p], *scalars[p].tolist(), int(label_hashes[p]))  # type: ignore[call-arg]
-                for _, p in zip(request.models, every, strict=False)
-            ]
-            for request in requests
-        ]
+        found: list[list[CutSums]] = [[] for _ in self.label_b]
+        for p, k in enumerate(self.owner):
+            one = CutSums(sums[p], *scalars[p].tolist(), int(label_hashes[p]))  # type: ignore[call-arg]
+            found[k].append(one)
+        return found
 
 
 def weights_of(tile: np.ndarray, weight_at: int) -> np.ndarray:

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.multiclass import Scores, widened_scores
+from dmkc.scan.requests import RowForm, SharedScan
 
 STEPS = (0.5, 0.25, 0.1, 0.02)
 """Parts of a step at which losses are found beside those at its end."""
@@ -76,9 +77,12 @@ class DistributionRequest:
             before=widened_scores(self.before, width),
         )
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> DistributionScan:
-        return DistributionScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(
+        cls, requests: Sequence[DistributionRequest], rows: RowForm
+    ) -> DistributionScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return DistributionScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class DistributionSums:
 
 
 @dataclass(frozen=True)
-class DistributionScan(Scan):
+class DistributionScan(SharedScan[DistributionSums]):
     """Losses, gradients and Hessians of a batch of models."""
 
     weights: np.ndarray
@@ -224,36 +228,30 @@ class DistributionScan(Scan):
             # the upper triangle only; the transposed view is in the order that BLAS wants
             square[k] += dsyrk(1.0, (np.sqrt(c)[:, None] * rows).T)
 
-    def unpack(
-        self, node: Node, requests: Sequence[DistributionRequest]
-    ) -> list[list[DistributionSums]]:
-        """The answers, request by request."""
+    def unpack(self, node: Node) -> list[DistributionSums]:
+        return [self._one(node, p) for p in range(len(self.shapes))]
+
+    def _one(self, node: Node, p: int) -> DistributionSums:
+        """The sums at the model of one request."""
         slope, cross, biases, square, scalars, counts, label_hashes, tied_scores = node
-        out = []
-        for p in range(len(requests)):
-            part = slice(p * self.n_scores, (p + 1) * self.n_scores)
-            upper = square[part]
-            whole = upper + np.swapaxes(np.triu(upper, 1), 1, 2) if self.curved else None
-            out.append(
-                [
-                    DistributionSums(
-                        loss=float(scalars[p, LOSS]),
-                        shorter=scalars[p, SHORTER:],
-                        slope=slope[part],
-                        bias_slope=biases[0, part],
-                        square=whole,
-                        cross=cross[part] if self.curved else None,
-                        bias_square=biases[1, part] if self.curved else None,
-                        own=float(scalars[p, OWN]),
-                        counts=counts[p],
-                        changed=float(scalars[p, CHANGED]),
-                        total=float(scalars[p, TOTAL]),
-                        tied_scores=tied_scores[part],
-                        label_hash=int(label_hashes[p]),
-                    )
-                ]
-            )
-        return out
+        part = slice(p * self.n_scores, (p + 1) * self.n_scores)
+        upper = square[part]
+        whole = upper + np.swapaxes(np.triu(upper, 1), 1, 2) if self.curved else None
+        return DistributionSums(
+            loss=float(scalars[p, LOSS]),
+            shorter=scalars[p, SHORTER:],
+            slope=slope[part],
+            bias_slope=biases[0, part],
+            square=whole,
+            cross=cross[part] if self.curved else None,
+            bias_square=biases[1, part] if self.curved else None,
+            own=float(scalars[p, OWN]),
+            counts=counts[p],
+            changed=float(scalars[p, CHANGED]),
+            total=float(scalars[p, TOTAL]),
+            tied_scores=tied_scores[part],
+            label_hash=int(label_hashes[p]),
+        )
 
 
 @compiled

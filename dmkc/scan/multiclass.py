@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, Affine, weights_of, widened
 from dmkc.scan.fused import TIE, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
+from dmkc.scan.requests import RowForm, SharedScan
 
 MASKED, HINGE, CHANGED, TOTAL = range(4)
 SCALARS = 4
@@ -46,9 +47,10 @@ class MulticlassRequest:
         models = tuple(widened_scores(m, width) for m in self.models)
         return replace(self, label=widened_scores(self.label, width), models=models)
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> MulticlassScan:
-        return MulticlassScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[MulticlassRequest], rows: RowForm) -> MulticlassScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return MulticlassScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class MulticlassSums:
 
 
 @dataclass(frozen=True)
-class MulticlassScan(Scan):
+class MulticlassScan(SharedScan[list[MulticlassSums]]):
     """Cuts of a batch of models over several labelings."""
 
     label_w: np.ndarray
@@ -142,29 +144,26 @@ class MulticlassScan(Scan):
             )
         return sums, by_cluster, scalars, label_hashes
 
-    def unpack(
-        self, node: Node, requests: Sequence[MulticlassRequest]
-    ) -> list[list[MulticlassSums]]:
-        """The answers, request by request."""
+    def unpack(self, node: Node) -> list[list[MulticlassSums]]:
         sums, by_cluster, scalars, label_hashes = node
-        every = iter(range(len(label_hashes)))
-        return [
-            [
+        found: list[list[MulticlassSums]] = [[] for _ in self.cluster_weights]
+        for p, k in enumerate(self.owner):
+            pull, own_hinge, counts = by_cluster[p]
+            masked, hinge, changed, total = scalars[p].tolist()
+            found[k].append(
                 MulticlassSums(
-                    sums[p],
-                    by_cluster[p, 0],
-                    by_cluster[p, 1],
-                    by_cluster[p, 2],
-                    float(scalars[p, MASKED]),
-                    float(scalars[p, HINGE]),
-                    float(scalars[p, CHANGED]),
-                    float(scalars[p, TOTAL]),
-                    int(label_hashes[p]),
+                    row_sum=sums[p],
+                    pull=pull,
+                    own_hinge=own_hinge,
+                    counts=counts,
+                    masked=masked,
+                    hinge=hinge,
+                    changed=changed,
+                    total=total,
+                    label_hash=int(label_hashes[p]),
                 )
-                for _, p in zip(request.models, every, strict=False)
-            ]
-            for request in requests
-        ]
+            )
+        return found
 
 
 @compiled

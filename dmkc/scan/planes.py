@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.cuts import weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
+from dmkc.scan.requests import RowForm, SharedScan
 
 TILE_NUMBERS = 1 << 18
 """Numbers of a tile, which is turned into float64 while it stays in cache."""
@@ -153,12 +154,9 @@ class PlaneRequest:
     gram: bool = False
     """Whether the Gram matrices of the clusters are wanted."""
 
-    def widened(self, width: int) -> PlaneRequest:
-        return self
-
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> PlaneScan:
-        return PlaneScan(tuple(requests), weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[PlaneRequest], rows: RowForm) -> PlaneScan:
+        return PlaneScan(tuple(requests), rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ class PlaneSums:
 
 
 @dataclass(frozen=True)
-class PlaneScan(Scan):
+class PlaneScan(SharedScan[PlaneSums]):
     """Sums at several models, each under its own labeling."""
 
     requests: tuple[PlaneRequest, ...]
@@ -229,9 +227,8 @@ class PlaneScan(Scan):
             parts.append(tuple(_sums(tile, weights, hashes, r, seen) for r in self.requests))
         return fold_leaves(parts, self.merge)
 
-    def unpack(self, node: Node, requests: Sequence[PlaneRequest]) -> list[list[PlaneSums]]:
-        """The answers, request by request."""
-        return [[sums] for sums in node]
+    def unpack(self, node: Node) -> list[PlaneSums]:
+        return list(node)
 
 
 def _sums(

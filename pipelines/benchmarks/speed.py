@@ -207,10 +207,10 @@ def _fits(p: Prepared, batch: bool) -> float:
     ]
     began = time.perf_counter()
     if batch:
-        run_together(fits, p.everywhere.cuts)
+        run_together(fits, p.everywhere)
     else:
         for fit in fits:
-            run_together([fit], p.everywhere.cuts)
+            run_together([fit], p.everywhere)
     return time.perf_counter() - began
 
 

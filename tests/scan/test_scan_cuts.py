@@ -37,7 +37,7 @@ def reference(X, label, model):
 
 def scanned(X, requests, leaf_rows=256, first=0):
     scan = CutScan.of(requests, X.dtype)
-    return scan.unpack(scan.block(X, first, leaf_rows), requests)
+    return scan.unpack(scan.block(X, first, leaf_rows))
 
 
 def random_requests(rng, width, counts):
@@ -183,9 +183,9 @@ def test_bits_do_not_depend_on_the_blocks(n, n_models, dtype):
             Held(X[a : a + grid.block_rows].copy(), a, min(n, a + grid.block_rows))
             for a in range(0, n, grid.block_rows)
         ]
-        found.append(scan.unpack(engine.scan(scan, blocks, grid), requests))
+        found.append(scan.unpack(engine.scan(scan, blocks, grid)))
         anew = engine.scan(Through(np.ascontiguousarray, scan), blocks, grid)
-        found.append(scan.unpack(anew, requests))
+        found.append(scan.unpack(anew))
     for other in found[1:]:
         for a, b in zip(found[0][0], other[0], strict=True):
             assert_same(b, vars(a), rtol=0, atol=0)

@@ -43,7 +43,7 @@ def request(seed, s, tied=9, curved=True):
 def run(requests, X, leaf_rows=64, dtype=np.float64):
     scan = DistributionScan.of(requests, np.dtype(dtype), WEIGHT_AT)
     node = scan.block(X.astype(dtype), 0, leaf_rows)
-    return [a for (a,) in scan.unpack(node, requests)]
+    return scan.unpack(node)
 
 
 def at(scores, X):
@@ -147,7 +147,7 @@ def test_without_ties_and_weights():
     r = request(4, 1, tied=0)
     free = DistributionRequest(r.label, np.empty(0, int), r.point, r.before, SHAPE, USED, -1, True)
     scan = DistributionScan.of([free], np.dtype(np.float64), -1)
-    ((found,),) = scan.unpack(scan.block(X, 0, 64), [free])
+    (found,) = scan.unpack(scan.block(X, 0, 64))
     assert found.total == len(X) and found.tied_scores.shape == (1, 0)
     y = np.where(at(r.label, X) >= 0, 1, -1)
     assert found.loss == pytest.approx(SHAPE.free * SHAPE.of(y * at(r.point, X)).sum())

@@ -46,7 +46,7 @@ def reference(X, request, model):
 
 def scanned(X, requests, leaf_rows=128, first=0):
     scan = MulticlassScan.of(requests, X.dtype)
-    return scan.unpack(scan.block(X, first, leaf_rows), requests)
+    return scan.unpack(scan.block(X, first, leaf_rows))
 
 
 def requests_of(rng, width, m, counts, lattice=False):
@@ -108,7 +108,7 @@ def test_bits_do_not_depend_on_the_blocks(n, dtype):
         grid = Grid(n, 64, level)
         step = grid.block_rows
         blocks = [Held(X[a : a + step].copy(), a, min(n, a + step)) for a in range(0, n, step)]
-        found.append(scan.unpack(ThreadEngine().scan(scan, blocks, grid), requests))
+        found.append(scan.unpack(ThreadEngine().scan(scan, blocks, grid)))
     for other in found[1:]:
         for first, second in zip(found[0], other, strict=True):
             for a, b in zip(first, second, strict=True):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.kmeans.lloyd import (
-    PLAIN,
     Points,
     Report,
     Run,
@@ -22,7 +21,7 @@ from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.rowset import After, RowSet, SpreadRows
 from dmkc.data import Weighted
 from dmkc.kernels.unit import Embedding
-from dmkc.scan.assign import Centroids
+from dmkc.scan.assign import PLAIN, Centroids
 
 TOLERANCE = 1e-6
 """Squared moves of the centroids at which k-means stops, as a part of the rows' mean square."""

@@ -16,14 +16,12 @@ from sklearn.cluster import kmeans_plusplus
 
 from dmkc.clusterers.starts import distinct_rows
 from dmkc.data import Weighted
-from dmkc.scan.assign import Centroids, CostScan, FarScan, Frame, KMeansScan
+from dmkc.scan.assign import PLAIN, Centroids, CostScan, FarScan, Frame, KMeansScan
 from dmkc.scan.base import Scan, Through
 from dmkc.scan.engine import Block, Engine, Held, load
 from dmkc.scan.grid import Grid, Node, leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
 
-PLAIN = Frame(np.empty(0), np.empty(0), np.dtype(np.float64))
-"""Rows as they are."""
 ROUNDS = 5
 """Rounds of oversampling of k-means||, each of twice as many rows as there are clusters."""
 

@@ -16,14 +16,14 @@ its objective is that of the best one (`Objective`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
-from dmkc.clusterers.margin.geometry import CutValues, Geometry, Label, Point
-from dmkc.clusterers.together import Step
+from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
+from dmkc.clusterers.together import Fit, Step
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200
@@ -33,8 +33,6 @@ LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
 LEAST_C = 1.01
 """With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
-
-Fit = Generator[Any, list[Any], "MarginFit"]
 
 
 @dataclass(frozen=True)
@@ -123,10 +121,10 @@ class _Cut:
 
 
 @dataclass
-class _Bundle:
+class _Bundle(Generic[Labeling, Sums]):
     """The cuts of one labeling and the master over them."""
 
-    geometry: Geometry
+    geometry: MarginGeometry[Labeling, Sums]
     settings: MarginSettings
     from_start: bool
     """Whether the labeling is a start, which perhaps no model separates; C is then lowered."""
@@ -136,7 +134,7 @@ class _Bundle:
     def __post_init__(self) -> None:
         self.objective = self.settings.objective
 
-    def add(self, point: Point, sums: Any) -> None:
+    def add(self, point: Point, sums: Sums) -> None:
         self.cuts.append(_Cut(point, self.geometry.cut(sums)))
 
     def solve(self) -> tuple[Point, np.ndarray]:
@@ -179,7 +177,7 @@ class _Bundle:
     def value(self, point: Point, hinge: float) -> float:
         return self._objective()(self._size(point), hinge)
 
-    def model(self, point: Point, kernel_weights: np.ndarray, sums: Any) -> MarginModel:
+    def model(self, point: Point, kernel_weights: np.ndarray, sums: Sums) -> MarginModel:
         g, size, objective = self.geometry, self._size(point), self.settings.objective
         hinge = g.own_hinge(sums)
         return MarginModel(
@@ -206,13 +204,13 @@ class _Bundle:
 
 
 def margin_fit(
-    geometry: Geometry,
-    label: Label,
+    geometry: MarginGeometry[Labeling, Sums],
+    label: Labeling,
     settings: MarginSettings,
     tell: Callable[[Step], None],
     points: Sequence[Point] = (),
     kernel_weights: np.ndarray | None = None,
-) -> Fit:
+) -> Fit[list[Sums], MarginFit]:
     """Cluster from a labeling.
 
     With `kernel_weights` the fit goes on from a model: `points[0]` is its point and `label` its
@@ -263,14 +261,14 @@ def margin_fit(
 
 
 def _inner(
-    bundle: _Bundle,
-    label: Label,
+    bundle: _Bundle[Labeling, Sums],
+    label: Labeling,
     best: MarginModel | None,
     value: float,
     wanted: float,
     round_: int,
     tell: Callable[[Step], None],
-) -> Generator[Any, list[Any], tuple[MarginModel, float, float]]:
+) -> Fit[list[Sums], tuple[MarginModel, float, float]]:
     """The best model of one labeling's convex problem, its value and gap.
 
     It is never worse than `best`, whose value is `value`; a loose gap ends the search only once
@@ -303,7 +301,7 @@ def _distinct(points: Sequence[Point]) -> list[Point]:
     return list({id(point): point for point in points}.values())
 
 
-def _hinge(sums: Any) -> float:
+def _hinge(sums: Sums) -> float:
     """Mean margin violation under the given labeling."""
     return sums.hinge / sums.total
 

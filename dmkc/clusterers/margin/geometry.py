@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
+from dmkc.scan.requests import Request
 
 Point = tuple[np.ndarray, float]
 
@@ -34,14 +35,38 @@ class CutValues:
 
 
 @dataclass(frozen=True)
-class Label:
-    """A labeling as a function of the columns."""
+class WeightedLabeling:
+    """A labeling of several clusters as a function of the columns, and what its rows weigh."""
 
-    scores: Any
+    scores: Scores
     cluster_weights: np.ndarray
 
 
-class Geometry(ABC):
+class MarginSums(Protocol):
+    """What scans of two and of several clusters both say of a model."""
+
+    @property
+    def hinge(self) -> float:
+        """Sum of the margin violations under the given labeling."""
+
+    @property
+    def changed(self) -> float:
+        """Weight of the rows that the model relabels."""
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+
+    @property
+    def label_hash(self) -> int:
+        """Hash of the model's own labeling."""
+
+
+Labeling = TypeVar("Labeling")
+Sums = TypeVar("Sums", bound=MarginSums)
+
+
+class MarginGeometry(ABC, Generic[Labeling, Sums]):
     """How points, scores, cuts and labelings belong together."""
 
     features: FeatureMap
@@ -61,31 +86,31 @@ class Geometry(ABC):
         return point
 
     @abstractmethod
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def start(self, column: int, width: int, shares: np.ndarray) -> Labeling:
         """The labeling that a column of cluster numbers holds."""
 
     @abstractmethod
-    def label(self, point: Point, shares: np.ndarray) -> Label:
+    def label(self, point: Point, shares: np.ndarray) -> Labeling:
         """A point's own labeling, given the shares of its clusters."""
 
     @abstractmethod
-    def request(self, label: Label, points: Sequence[Point]) -> Any:
+    def request(self, label: Labeling, points: Sequence[Point]) -> Request[list[Sums]]:
         """What to ask a scan for."""
 
     @abstractmethod
-    def cut(self, sums: Any) -> CutValues:
+    def cut(self, sums: Sums) -> CutValues:
         """The cut that a scan found at a point."""
 
     @abstractmethod
-    def own_hinge(self, sums: Any) -> float:
+    def own_hinge(self, sums: Sums) -> float:
         """Mean margin violation of a point under its own labeling."""
 
     @abstractmethod
-    def shares(self, sums: Any) -> np.ndarray:
+    def shares(self, sums: Sums) -> np.ndarray:
         """Shares of the clusters under a point's own labeling."""
 
 
-class BinaryMargin(Geometry):
+class BinaryMargin(MarginGeometry[Affine, CutSums]):
     """Two clusters: one score with a bias, whose sign decides (eqs 2.6-2.18)."""
 
     has_bias = True
@@ -102,16 +127,16 @@ class BinaryMargin(Geometry):
         level = float(v @ self.mean)
         return v, float(np.clip(level + b, -balance, balance)) - level
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def start(self, column: int, width: int, shares: np.ndarray) -> Affine:
         w = np.zeros(width)
         w[column] = 2.0
-        return Label(Affine(w, -1.0), np.ones(2))
+        return Affine(w, -1.0)
 
-    def label(self, point: Point, shares: np.ndarray) -> Label:
-        return Label(self.features.to_columns(*point), np.ones(2))
+    def label(self, point: Point, shares: np.ndarray) -> Affine:
+        return self.features.to_columns(*point)
 
-    def request(self, label: Label, points: Sequence[Point]) -> CutRequest:
-        return CutRequest(label.scores, tuple(self.features.to_columns(*p) for p in points))
+    def request(self, label: Affine, points: Sequence[Point]) -> CutRequest:
+        return CutRequest(label, tuple(self.features.to_columns(*p) for p in points))
 
     def cut(self, sums: CutSums) -> CutValues:
         slope = self.features.slope(sums.row_sum, sums.signed) / sums.total
@@ -125,7 +150,7 @@ class BinaryMargin(Geometry):
         return np.array([1.0 - positive, positive])
 
 
-class MulticlassMargin(Geometry):
+class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
     """Several clusters: one score each, the largest decides (eqs 4.33-4.35), no bias.
 
     The weight vector holds, kernel by kernel, the weights of all clusters.  Rows are weighted so
@@ -140,17 +165,17 @@ class MulticlassMargin(Geometry):
         self.offsets = tuple(n_clusters * edge for edge in features.offsets)
         self.mean = np.zeros(self.offsets[-1])
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def start(self, column: int, width: int, shares: np.ndarray) -> WeightedLabeling:
         # the score 2 r c - r^2 is largest at the cluster r that the column c holds
         number = np.arange(self.n_clusters, dtype=np.float64)
         w = np.zeros((self.n_clusters, width))
         w[:, column] = 2.0 * number
-        return Label(Scores(w, -(number**2)), self._weights(shares))
+        return WeightedLabeling(Scores(w, -(number**2)), self._weights(shares))
 
-    def label(self, point: Point, shares: np.ndarray) -> Label:
-        return Label(self._scores(point), self._weights(shares))
+    def label(self, point: Point, shares: np.ndarray) -> WeightedLabeling:
+        return WeightedLabeling(self._scores(point), self._weights(shares))
 
-    def request(self, label: Label, points: Sequence[Point]) -> MulticlassRequest:
+    def request(self, label: WeightedLabeling, points: Sequence[Point]) -> MulticlassRequest:
         models = tuple(self._scores(p) for p in points)
         return MulticlassRequest(label.scores, label.cluster_weights, models)
 

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
-from dmkc.clusterers.margin.geometry import BinaryMargin, Geometry, MulticlassMargin, Point
+from dmkc.clusterers.margin.geometry import (
+    BinaryMargin,
+    MarginGeometry,
+    MulticlassMargin,
+    Point,
+)
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
@@ -96,7 +101,7 @@ def race(
             )
             for start, column in zip(starts, at, strict=True)
         ],
-        sample.cuts,
+        sample,
     )
     prepared.sample.n_scans += sample.n_scans
     return fits
@@ -131,11 +136,11 @@ def carry_on(
             )
             for name, fit, point in zip(names, fits, points, strict=True)
         ],
-        rows.cuts,
+        rows,
     )
 
 
-def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> Geometry:
+def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> MarginGeometry:
     return (
         MulticlassMargin(features, n_clusters) if n_clusters > 2 else BinaryMargin(features, mean)
     )
@@ -159,7 +164,7 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
 
 
 def first_points(
-    geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start
+    geometry: MarginGeometry, phi: np.ndarray, weights: np.ndarray, start: Start
 ) -> list[Point]:
     """Where the first cuts of several clusters are made: at their centroids."""
     if not isinstance(geometry, MulticlassMargin):

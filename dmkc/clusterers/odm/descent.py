@@ -8,14 +8,13 @@ yields what it wants scanned, so that many fits share every scan (`together.run_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.odm.distribution import Landscape, Point, Steps, best_part
-from dmkc.clusterers.together import Step
+from dmkc.clusterers.together import Fit, Step
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
 from dmkc.scan.multiclass import Scores
@@ -23,8 +22,6 @@ from dmkc.scan.multiclass import Scores
 MAX_STEPS = 100
 INNER = 0.1
 """A model is found when the fall that is left is this part of `tol`, relative to the value."""
-
-Fit = Generator[Any, list[Any], "DistributionFit"]
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,12 @@ class DistributionFit:
 
 def distribution_fit(
     land: Landscape, tied: TiedRows, start: Point, first: Point, tell: Callable[[Step], None]
-) -> Fit:
+) -> Fit[DistributionSums, DistributionFit]:
     """Cluster from the labeling of `start`; the first model is looked for from `first` on."""
     labels = np.zeros(len(tied.weights), np.int64)
     label = land.scores(start)
     if tied.assigner is not None:
-        (sums,) = yield land.request(label, labels, start, None, False)
+        sums = yield land.request(label, labels, start, None, False)
         labels = _labelled(land, tied, sums, None)
     point, model = land.feasible(first), None
     settings = land.settings
@@ -97,10 +94,10 @@ def _inner(
     point: Point,
     round_: int,
     tell: Callable[[Step], None],
-) -> Generator[Any, list[Any], tuple[Point, DistributionSums]]:
+) -> Fit[DistributionSums, tuple[Point, DistributionSums]]:
     """The best model of a labeling, and the scan at it."""
     fixed = 0.0 if tied.assigner is None else tied.assigner.penalty(labels)
-    (sums,) = yield land.request(label, labels, point, None, land.curved)
+    sums = yield land.request(label, labels, point, None, land.curved)
     value = land.value(point, sums.loss + fixed)
     steps, enough = Steps(land), INNER * land.settings.tol
     for count in range(1, MAX_STEPS + 1):
@@ -110,14 +107,14 @@ def _inner(
         if gap <= enough:
             break
         there = point.towards(step, 1.0)
-        (found,) = yield land.request(label, labels, there, point, land.curved)
+        found = yield land.request(label, labels, there, point, land.curved)
         new_value = land.value(there, found.loss + fixed)
         if new_value > value - 0.1 * fall:
             short_value, part = best_part(land, point, step, found)
             short_value += 0.5 * land.settings.C * fixed
             if short_value < min(value, new_value):
                 there = point.towards(step, part)
-                (found,) = yield land.request(label, labels, there, None, land.curved)
+                found = yield land.request(label, labels, there, None, land.curved)
                 new_value = land.value(there, found.loss + fixed)
         if not new_value < value:
             break

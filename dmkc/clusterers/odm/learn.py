@@ -67,7 +67,7 @@ class Learner:
                 )
                 for name, start in starts.points
             ],
-            race.rows.cuts,
+            race.rows,
         )
         if race.rows is not prepared.sample:
             prepared.sample.n_scans += race.rows.n_scans
@@ -97,7 +97,7 @@ class Learner:
             tied = self.rules.tied_rows(weights, shape, self.settings)
         point = land.feasible(learned.fit.model.point)
         tell = self.progress.reporter(learned.start, "all", rows)
-        (fit,) = run_together([distribution_fit(land, tied, point, point, tell)], rows.cuts)
+        (fit,) = run_together([distribution_fit(land, tied, point, point, tell)], rows)
         return self._counted(replace(learned, fit=fit))
 
     def _counted(self, learned: LearnedDistribution) -> LearnedDistribution:

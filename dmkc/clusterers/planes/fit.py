@@ -7,7 +7,7 @@ scan.  A labeling is the nearest plane of a model and is never stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +16,9 @@ import numpy as np
 
 from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
-from dmkc.clusterers.together import Step
-from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Signs
+from dmkc.clusterers.rowset import RowSet, SampleRows
+from dmkc.clusterers.together import Fit, Step, run_together
+from dmkc.scan.planes import Planes, PlaneSums, Signs
 
 LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
 """Gap that is good enough while labels still move a lot, and as a share of the rows that moved."""
@@ -31,8 +32,6 @@ ADVICE = {
     ),
 }
 """What to do about a fit that ended for this reason."""
-
-Fit = Generator[PlaneRequest, list[PlaneSums], "PlaneFit"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def plane_fit(
     course: Course,
     tell: Callable[[Step], None],
     start: Planes | None = None,
-) -> Fit:
+) -> Fit[PlaneSums, PlaneFit]:
     """Cluster from a labeling; `start` are planes to begin the first convex fit from."""
     seen: dict[int, _Round] = {}
     rounds: list[_Round] = []
@@ -141,24 +140,19 @@ def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
     rows = np.column_stack([np.zeros(k), np.arange(k), counts / counts.sum()])
     bare = replace(problem, offsets=np.array([0, 1]))
     solving = solve_convex(Asker(bare, 1, None, None), "irls", None, TRIVIAL_GAP, _silent)
-    request = next(solving)
-    while True:
-        (sums,) = PlaneScan((request,), 2).block(rows, 0, max(k, 64))
-        try:
-            request = solving.send([sums])
-        except StopIteration as stop:
-            return float(stop.value.value)
+    (solved,) = run_together([solving], SampleRows(rows, max(k, 64), weight_at=2))
+    return float(solved.value)
 
 
 def first_pull(
     problem: PlaneProblem,
-    ask: Callable[[PlaneRequest], PlaneSums],
+    rows: RowSet,
     label: Planes | int,
     view: Callable[[np.ndarray], np.ndarray] | None,
 ) -> float:
     """The c2 at which about all weights vanish, for a labeling: the pull on them at zero."""
     asker = Asker(problem, label, None, view)
-    sums = ask(asker.request(problem.zero(), Signs()))
+    sums = rows.ask(asker.request(problem.zero(), Signs()))
     return float(problem.pressure(sums).max())
 
 

@@ -139,7 +139,7 @@ def race(
             )
             for start, column in zip(starts, at, strict=True)
         ],
-        sample.cuts,
+        sample,
     )
     prepared.sample.n_scans += sample.n_scans
     return fits
@@ -161,7 +161,7 @@ def carry_on_planes(
     model = learned.fit.model
     tell = progress.reporter(learned.start, "all", rows)
     going_on = plane_fit(learned.problem, model, space.view, course, tell, model)
-    (fit,) = run_together([going_on], rows.cuts)
+    (fit,) = run_together([going_on], rows)
     return replace(learned, fit=fit)
 
 
@@ -181,9 +181,7 @@ def pull_of(
 ) -> float:
     """The c2 at which about all weights vanish under every start."""
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-    found = [
-        first_pull(problem, lambda r: sample.cuts([r])[0][0], column, space.view) for column in at
-    ]
+    found = [first_pull(problem, sample, column, space.view) for column in at]
     prepared.sample.n_scans += sample.n_scans
     return max(*found, 1e-300)
 

@@ -8,14 +8,14 @@ would not stay there, and the bound holds for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.planes.steps import PlaneProblem
-from dmkc.clusterers.together import Step
+from dmkc.clusterers.together import Fit, Step
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import (
     Loss,
@@ -51,8 +51,6 @@ the least share after the latter: where Newton's steps fail often, only safe one
 INACTIVE = 1e-6
 SPECK = 1e-6
 """Weights of a master below this share of the largest are zero."""
-
-Solve = Generator[PlaneRequest, list[PlaneSums], "Solved"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def solve_convex(
     start: Planes | None,
     wanted: float,
     tell: Callable[[int, float, float, PlaneSums, int], None],
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Solve to a relative gap of `wanted`, from the planes of an earlier labeling if given."""
     inner = _reweight if solver == "irls" else _bundle
     problem = asker.problem
@@ -111,7 +109,7 @@ def solve_convex(
     if problem.n_features <= WHOLE:
         whole = warm.on(None, problem.n_features)
         return (yield from inner(asker, whole, start is not None, wanted, 0, tell))
-    (sums,) = yield asker.request(warm, Reweighted(None, Rounded(COLD)))
+    sums = yield asker.request(warm, Reweighted(None, Rounded(COLD)))
     alive = _alive(problem, warm)
     columns = _grown(problem, sums, alive, FIRST)
     steps, tight, best = 1, max(LOOSE, 0.5 * wanted), -np.inf
@@ -119,7 +117,7 @@ def solve_convex(
         model = warm.on(columns, problem.n_features)
         found = yield from inner(asker, model, start is not None or steps > 1, tight, steps, tell)
         at, rule = found.dual
-        (sums,) = yield asker.request(at, rule)
+        sums = yield asker.request(at, rule)
         best, steps = max(best, problem.bound(sums)), found.steps + 1
         found = replace(found, bound=best, steps=steps)
         if problem.value(at, sums) < found.value:
@@ -163,7 +161,7 @@ def _grown(problem: PlaneProblem, sums: PlaneSums, alive: np.ndarray, more: int)
 
 def _reweight(
     asker: Asker, model: Planes, warm: bool, wanted: float, steps: int, tell: Callable
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Reweighted least squares on the model's features, between Newton's and safe steps."""
     problem, columns = asker.problem, model.columns
     curve, least = Rounded(WARM if warm else COLD, ABOVE), LEAST_ABOVE
@@ -173,7 +171,7 @@ def _reweight(
     dual = model, rule
     while True:
         steps += 1
-        (sums,) = yield asker.request(
+        sums = yield asker.request(
             model, rule, columns=columns, inner=inner, curved=curve, gram=gram is None
         )
         gram = sums.gram if gram is None else gram
@@ -202,7 +200,7 @@ def _reweight(
 
 def _bundle(
     asker: Asker, model: Planes, warm: bool, wanted: float, steps: int, tell: Callable
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Cutting planes of the losses, with a cut for every group of rows."""
     problem, columns = asker.problem, model.columns
     gram, bound, best = None, -np.inf, None
@@ -211,7 +209,7 @@ def _bundle(
     idle: list[int] = []
     while True:
         steps += 1
-        (sums,) = yield asker.request(
+        sums = yield asker.request(
             model, Signs(), columns=columns, groups=ROW_GROUPS, gram=gram is None
         )
         gram = sums.gram / sums.total if gram is None else gram
