@@ -49,7 +49,6 @@ class Job:
     """The rows that are trained on, when these are not all rows."""
 
 
-MAX_ITER_REACHED = "max_iter was reached"
 MORE_ITER = "increase max_iter or tol."
 
 
@@ -174,8 +173,6 @@ class KernelClusterer(RowClusterer):
         rows = self._new_rows(X)
         n_out = None if self.model_.n_scores == 1 else self.model_.n_scores
         pipeline = self.model_.score_pipeline()
-        if not len(self.model_.biases):
-            pipeline = labelling.Pipeline(pipeline.columns, labelling.Single(self.model_._scorer()))
         return labelling.apply(rows, pipeline, self._dtype, n_out, name="score")
 
     def transform(self, X: Any) -> Any:

@@ -21,7 +21,7 @@ from dmkc.modelfile.kind import (
 )
 from dmkc.modelfile.registry import kernel_to_json
 
-DECISIONS = ("largest", "nearest")
+DECISIONS = ("none", "sign", "largest", "nearest")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,12 @@ class KernelScores(ModelKind):
         check_arrays(arrays, wanted)
         features = build_features(settings, arrays)
         weights, biases = arrays["weights"], arrays["biases"]
-        return KernelModel(features, weights, biases, arrays["kernel_weights"], settings.decision)
+        decision = settings.decision
+        if decision == "largest" and scores < 2:  # as files say that do not know the other two
+            decision = DECISIONS[scores]
+        if scores != DECISIONS.index(decision) and (scores < 2 or decision in DECISIONS[:2]):
+            raise ModelFileError(f"{scores} score(s) cannot be decided by {decision!r}.")
+        return KernelModel(features, weights, biases, arrays["kernel_weights"], decision)
 
 
 def feature_settings(features: FeatureMap) -> dict[str, Any]:

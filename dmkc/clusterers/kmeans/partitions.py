@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import (
-    MAX_ITER_REACHED,
     MORE_ITER,
     Job,
     KernelClusterer,
@@ -26,6 +25,7 @@ from dmkc.clusterers.base import (
 from dmkc.clusterers.kmeans.embedded import PartitionModel, carry_on, embedded_points, starts_on
 from dmkc.clusterers.kmeans.lloyd import Run
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
+from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet

@@ -22,8 +22,11 @@ from typing import Generic
 
 import numpy as np
 
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
 from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
+from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.together import Fit, Step
+from dmkc.kernels import FeatureMap
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200
@@ -87,6 +90,8 @@ class Objective:
 class MarginModel:
     """A point and what a scan knows of it."""
 
+    geometry: MarginGeometry
+    """What makes scores of the point."""
     point: Point
     kernel_weights: np.ndarray
     objective: float
@@ -100,17 +105,32 @@ class MarginModel:
     label_hash: int
     """Hash of its labeling."""
 
+    def kernel_model(self, features: FeatureMap) -> KernelModel:
+        """The model in the form that labels rows."""
+        weights, biases = self.geometry.by_score(self.point)
+        return self.geometry.space.on(features).model(weights, biases, self.kernel_weights)
+
 
 @dataclass(frozen=True)
-class MarginFit:
+class MarginFit(FitEnd):
     """The end of a fit."""
 
     model: MarginModel
     kept: tuple[Point, ...]
     """Points of the active cuts, to warm-start another fit."""
-    n_iter: int
-    converged: bool
-    reason: str
+
+    @classmethod
+    def of(
+        cls, model: MarginModel, kept: Sequence[Point], n_iter: int, converged: bool, reason: str
+    ) -> MarginFit:
+        return cls(
+            model,
+            tuple(kept),
+            shares=model.shares,
+            n_iter=n_iter,
+            converged=converged,
+            reason=reason,
+        )
 
 
 @dataclass
@@ -181,6 +201,7 @@ class _Bundle(Generic[Labeling, Sums]):
         g, size, objective = self.geometry, self._size(point), self.settings.objective
         hinge = g.own_hinge(sums)
         return MarginModel(
+            g,
             point,
             kernel_weights,
             objective(size, hinge),
@@ -222,7 +243,7 @@ def margin_fit(
     fixed = [zero] if settings.adaptive else []
     kept = list(points) or [zero]
     seen: set[int] = set()
-    fall, round_, reason = 1.0, 0, "max_iter was reached"
+    fall, round_, reason = 1.0, 0, MAX_ITER_REACHED
     while round_ < settings.max_iter:
         round_ += 1
         bundle = _Bundle(geometry, settings, best is None and kernel_weights is None)
@@ -247,17 +268,17 @@ def margin_fit(
                 not geometry.monotone and found.changed <= settings.tol
             )
             if tight and (fall <= settings.tol or still):
-                return MarginFit(found, tuple(kept), round_, True, "labels settled")
+                return MarginFit.of(found, kept, round_, True, SETTLED)
             if found.label_hash in seen and found.label_hash != best.label_hash:
                 done = found if found.objective <= best.objective else best
-                return MarginFit(done, tuple(kept), round_, tight, "a labeling came back")
+                return MarginFit.of(done, kept, round_, tight, "a labeling came back")
             seen.add(best.label_hash)
         best, label = found, geometry.label(found.point, found.shares)
         if gap > wanted:
             reason = "the cutting plane did not close the gap"
             break
     assert best is not None
-    return MarginFit(best, tuple(kept), round_, False, reason)
+    return MarginFit.of(best, kept, round_, False, reason)
 
 
 def _inner(

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
@@ -67,14 +68,16 @@ Sums = TypeVar("Sums", bound=MarginSums)
 
 
 class MarginGeometry(ABC, Generic[Labeling, Sums]):
-    """How points, scores, cuts and labelings belong together."""
+    """How points, cuts and labelings belong together; what scores are is the space's to say."""
 
-    features: FeatureMap
+    space: ScoreSpace
     offsets: tuple[int, ...]
     """Kernel blocks of the weight vector."""
     mean: np.ndarray
     """Mean feature row of the rows that are scanned."""
     has_bias: bool
+    calibration: float
+    """C times the size of a k-means start's separation, when C is left open."""
     monotone: bool
     """Whether the objective is the same function from one labeling to the next."""
 
@@ -84,6 +87,18 @@ class MarginGeometry(ABC, Generic[Labeling, Sums]):
     def feasible(self, point: Point, balance: float | None) -> Point:
         """The point, moved to where the balance bound of these rows holds."""
         return point
+
+    @abstractmethod
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        """A row of feature weights and a bias for every score."""
+
+    @abstractmethod
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """How far a labeling of weighted feature rows pulls clusters apart, as a weight vector."""
+
+    @abstractmethod
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        """Where the first cuts of a labeling are made, if not at zero."""
 
     @abstractmethod
     def start(self, column: int, width: int, shares: np.ndarray) -> Labeling:
@@ -115,9 +130,10 @@ class BinaryMargin(MarginGeometry[Affine, CutSums]):
 
     has_bias = True
     monotone = True
+    calibration = 6.0
 
     def __init__(self, features: FeatureMap, mean: np.ndarray) -> None:
-        self.features, self.mean = features, mean
+        self.space, self.mean = ScoreSpace(features, 2, "sign"), mean
         self.offsets = features.offsets
 
     def feasible(self, point: Point, balance: float | None) -> Point:
@@ -127,19 +143,29 @@ class BinaryMargin(MarginGeometry[Affine, CutSums]):
         level = float(v @ self.mean)
         return v, float(np.clip(level + b, -balance, balance)) - level
 
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        v, b = point
+        return v[None, :], np.array([b])
+
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return (weights * (2.0 * labels - 1.0)) @ phi / weights.sum()
+
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        return []
+
     def start(self, column: int, width: int, shares: np.ndarray) -> Affine:
         w = np.zeros(width)
         w[column] = 2.0
         return Affine(w, -1.0)
 
     def label(self, point: Point, shares: np.ndarray) -> Affine:
-        return self.features.to_columns(*point)
+        return self.space.features.to_columns(*point)
 
     def request(self, label: Affine, points: Sequence[Point]) -> CutRequest:
-        return CutRequest(label, tuple(self.features.to_columns(*p) for p in points))
+        return CutRequest(label, tuple(self.space.features.to_columns(*p) for p in points))
 
     def cut(self, sums: CutSums) -> CutValues:
-        slope = self.features.slope(sums.row_sum, sums.signed) / sums.total
+        slope = self.space.features.slope(sums.row_sum, sums.signed) / sums.total
         return CutValues(sums.masked / sums.total, sums.signed / sums.total, slope)
 
     def own_hinge(self, sums: CutSums) -> float:
@@ -159,11 +185,23 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
 
     has_bias = False
     monotone = False
+    calibration = 3.0
 
     def __init__(self, features: FeatureMap, n_clusters: int) -> None:
-        self.features, self.n_clusters = features, n_clusters
+        self.space, self.n_clusters = ScoreSpace(features, n_clusters, "largest"), n_clusters
         self.offsets = tuple(n_clusters * edge for edge in features.offsets)
         self.mean = np.zeros(self.offsets[-1])
+
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        return self.unstacked(point[0]), np.zeros(self.n_clusters)
+
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return self.stacked(self._centred_means(phi, weights, labels)) / self.n_clusters
+
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        centres = self._centred_means(phi, weights, labels)
+        size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
+        return [(self.stacked(centres) / max(size, 1e-12), 0.0)]
 
     def start(self, column: int, width: int, shares: np.ndarray) -> WeightedLabeling:
         # the score 2 r c - r^2 is largest at the cluster r that the column c holds
@@ -182,7 +220,7 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
     def cut(self, sums: MulticlassSums) -> CutValues:
         by_cluster = np.stack(
             [
-                self.features.slope(row, float(pull))
+                self.space.features.slope(row, float(pull))
                 for row, pull in zip(sums.row_sum, sums.pull, strict=True)
             ]
         )
@@ -198,7 +236,7 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
     def stacked(self, by_cluster: np.ndarray) -> np.ndarray:
         """One weight vector from a row of feature weights per cluster."""
         return np.concatenate(
-            [by_cluster[:, a:b].ravel() for a, b in pairwise(self.features.offsets)]
+            [by_cluster[:, a:b].ravel() for a, b in pairwise(self.space.features.offsets)]
         )
 
     def unstacked(self, v: np.ndarray) -> np.ndarray:
@@ -208,8 +246,15 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
         )
 
     def _scores(self, point: Point) -> Scores:
-        parts = [self.features.to_columns(v, 0.0) for v in self.unstacked(point[0])]
-        return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
+        return self.space.scores(*self.by_score(point))
+
+    def _centred_means(
+        self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray
+    ) -> np.ndarray:
+        """Mean features of the clusters, less their average."""
+        members = [labels == r for r in range(self.n_clusters)]
+        means = np.stack([np.average(phi[i], axis=0, weights=weights[i]) for i in members])
+        return means - means.mean(axis=0)
 
     def _weights(self, shares: np.ndarray) -> np.ndarray:
         floor = 1.0 / (self.n_clusters * MAX_CLUSTER_WEIGHT)

@@ -10,7 +10,7 @@ import numpy as np
 from dmkc.clusterers.base import Job, integer, one_of
 from dmkc.clusterers.margin.base import MarginClusterer
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import Learned
+from dmkc.clusterers.margin.learn import MarginLearned
 from dmkc.clusterers.margin.pursuit import PursuitSettings, pursue
 from dmkc.clusterers.prepare import Choice, FeatureSettings, SampleView
 from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
@@ -270,6 +270,8 @@ class SparseKernelMMC(MarginClusterer):
         chooser = PreImages(pursuit, init, self.n_init, job.features.seed)
         return replace(job.features, landmarks=chooser)
 
-    def _store_results(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
+    def _store_results(
+        self, learned: MarginLearned | None, features: FeatureMap, rows: Rows
+    ) -> None:
         super()._store_results(learned, features, rows)
         self.n_vectors_ = len(features.columns.landmarks)

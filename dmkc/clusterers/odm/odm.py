@@ -9,7 +9,6 @@ import numpy as np
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import (
-    MAX_ITER_REACHED,
     MORE_ITER,
     Job,
     KernelClusterer,
@@ -19,13 +18,16 @@ from dmkc.clusterers.base import (
     warn_of_end,
 )
 from dmkc.clusterers.labelling import Known
+from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.odm.distribution import DistributionSettings
-from dmkc.clusterers.odm.learn import LearnedDistribution, Learner
+from dmkc.clusterers.odm.learn import DistributionLearned, Learner
 from dmkc.clusterers.odm.starts import check_starts
 from dmkc.clusterers.odm.tying import Rules, tied_weights
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.kernels import FeatureMap
@@ -277,7 +279,7 @@ class MarginDistributionClustering(KernelClusterer):
         m, seed = self.n_clusters, job.features.seed
         return Learner(own.settings, m, own.rules, own.init, self.n_init, seed, job.progress)
 
-    def _learn(self, prepared: Prepared, job: Job) -> LearnedDistribution | None:
+    def _learn(self, prepared: Prepared, job: Job) -> DistributionLearned | None:
         own: OwnSettings = job.own
         if self.n_clusters == 1:
             return None
@@ -286,20 +288,20 @@ class MarginDistributionClustering(KernelClusterer):
         return self._learner(job, own).learn(prepared, job.sample_weight)
 
     def _continue_on_all_rows(
-        self, learned: LearnedDistribution, features: FeatureMap, rows: RowSet, job: Job
-    ) -> LearnedDistribution:
+        self, learned: DistributionLearned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> DistributionLearned:
         settings = replace(job.own.settings, max_iter=self.polish)
         learner = self._learner(job, replace(job.own, settings=settings))
         weights = tied_weights(job.own.rules, job.sample_weight)
         total = float(rows.n_rows)
         if job.sample_weight is not None:
             total = float(check_weights(job.sample_weight, rows.n_rows).sum())
-        more = learner.go_on(learned, features, rows, weights, total)
-        converged = more.fit.converged or learned.fit.converged
-        return replace(more, fit=replace(more.fit, converged=converged))
+        stage = learner.from_fits(features, rows, weights, total)
+        (found,) = stage.run([Named(learned.start, learned.fit)])
+        return learner.counted(learned.continued(found.value))
 
     def _store_results(
-        self, learned: LearnedDistribution | None, features: FeatureMap, rows: Rows
+        self, learned: DistributionLearned | None, features: FeatureMap, rows: Rows
     ) -> None:
         self.kernels_ = list(features.kernels)
         features = features.unweighted()
@@ -311,14 +313,14 @@ class MarginDistributionClustering(KernelClusterer):
             return
         fit, found = learned.fit, learned.fit.model
         warn_of_end(self, fit.converged, MAX_ITER_REACHED, MORE_ITER, found.shares)
-        model = learned.kernel_model(features)
+        space = ScoreSpace.of(features, self.n_clusters)
+        model = space.model(found.point.v, found.point.b, found.kernel_weights)
         known = None if rows.tied is None else Known(rows.tied, found.tied)
         order = model.order(found.shares, rows, known)
         self.model_ = model.in_order(order)
         self.constrained_labels_ = np.argsort(order)[found.tied].astype(np.int32)
-        self.n_violated_ = learned.n_violated
-        if learned.mixture is not None:
-            self.mixture_weights_ = learned.mixture.weights
+        for name, value in learned.details.items():
+            setattr(self, name, value)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.C_, self.balance_ = learned.settings.C, learned.settings.balance

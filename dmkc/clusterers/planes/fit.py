@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
 from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import RowSet, SampleRows
@@ -25,7 +26,7 @@ LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
 TRIVIAL_GAP = 1e-4
 TOO_SMALL = "a cluster would have become too small"
 ADVICE = {
-    "max_iter was reached": "increase max_iter or tol.",
+    MAX_ITER_REACHED: "increase max_iter or tol.",
     TOO_SMALL: (
         "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
         "cluster that lies around another: try kernels='gaussian', loss='hinge' or another start."
@@ -35,7 +36,7 @@ ADVICE = {
 
 
 @dataclass(frozen=True)
-class PlaneFit:
+class PlaneFit(FitEnd):
     """Planes and what a scan knows of their own labeling."""
 
     model: Planes
@@ -43,12 +44,9 @@ class PlaneFit:
     """Value of the convex problem of the last labeling."""
     explained: float
     """Share of the value without any plane that the planes save."""
-    shares: np.ndarray
-    """Shares of the clusters under the planes' own labeling."""
     gap: float
-    n_iter: int
-    converged: bool
-    reason: str
+    separation: float = 0.0
+    """How far the clusters of the sample lie apart."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def plane_fit(
             return kept.fit(round_, False, TOO_SMALL)
         tight = solved.gap <= course.tol
         if tight and (label_hash == before or moved <= (course.tol if problem.together else 0.0)):
-            return here.fit(round_, True, "labels settled")
+            return here.fit(round_, True, SETTLED)
         if tight and label_hash in seen and label_hash != before:
             cycle = [r for r in seen.values() if r.number >= seen[label_hash].number]
             kept = max([*cycle, here], key=lambda r: r.explained)
@@ -98,7 +96,7 @@ def plane_fit(
             seen[label_hash] = here
         rounds.append(here)
         label = sides = model
-    return rounds[-1].fit(len(rounds), False, "max_iter was reached")
+    return rounds[-1].fit(len(rounds), False, MAX_ITER_REACHED)
 
 
 @dataclass(frozen=True)
@@ -122,11 +120,11 @@ class _Round:
             solved.model,
             solved.value,
             self.explained,
-            shares,
             solved.gap,
-            n_iter,
-            converged,
-            reason,
+            shares=shares,
+            n_iter=n_iter,
+            converged=converged,
+            reason=reason,
         )
 
 
@@ -156,14 +154,14 @@ def first_pull(
     return float(problem.pressure(sums).max())
 
 
-def best_of(fits: Sequence[PlaneFit], separations: Sequence[float]) -> int:
+def best_of(fits: Sequence[PlaneFit]) -> int:
     """The start to keep: clusters that lie farthest apart.
 
     Of two clusters one collapsed if the other took all, and such a fit wins only where all have.
     Where one of several becomes too small, the others are still there.
     """
     fine = [f.reason != TOO_SMALL or len(f.shares) > 2 for f in fits]
-    score = [s - (0.0 if ok else 10.0) for s, ok in zip(separations, fine, strict=True)]
+    score = [f.separation - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
     return int(np.argmax(score))
 
 

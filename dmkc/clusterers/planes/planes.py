@@ -15,15 +15,16 @@ from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
+    PlaneFeatures,
     PlaneSettings,
     PlanesLearned,
-    Space,
-    carry_on_planes,
+    from_fits,
     learn_planes,
 )
 from dmkc.clusterers.planes.path import PlanePath, follow_path
 from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
@@ -282,10 +283,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     def _continue_on_all_rows(
         self, learned: PlanesLearned, features: FeatureMap, rows: RowSet, job: Job
     ) -> PlanesLearned:
-        short = replace(learned, course=replace(learned.course, max_iter=self.polish))
-        found = carry_on_planes(short, Space.of(features), rows, job.progress)
-        converged = found.fit.converged or learned.fit.converged
-        return replace(found, fit=replace(found.fit, converged=converged))
+        settings = learned.settings
+        short = replace(settings, course=replace(settings.course, max_iter=self.polish))
+        stage = from_fits(PlaneFeatures.of(features), rows, short, job.progress)
+        (found,) = stage.run([Named(learned.start, learned.fit)])
+        return learned.continued(found.value)
 
     def _store_results(
         self, learned: PlanesLearned | None, features: FeatureMap, rows: Rows
@@ -293,27 +295,27 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         features = features.unweighted()
         self.kernels_ = list(features.kernels)
         self.kernel_weights_ = np.ones(len(features.kernels))
-        space = Space.of(features)
-        self.selects_columns_ = space.names_columns
+        found = PlaneFeatures.of(features)
+        self.selects_columns_ = found.names_columns
         if learned is None:
-            self._one_cluster(space)
+            self._one_cluster(found)
         else:
             fit = learned.fit
             advice = ADVICE.get(fit.reason, "increase tol.")
             warn_of_end(self, fit.converged, fit.reason, advice, fit.shares)
             if not fit.model.w.any():
                 warnings.warn(
-                    f"No column has a weight at c2 = {learned.problem.c2:g}, so that nothing is "
+                    f"No column has a weight at c2 = {learned.settings.c2:g}, so that nothing is "
                     "separated: decrease c2.",
                     stacklevel=4,
                 )
-            self.model_ = space.kernel_model(fit).reordered(fit.shares, rows)
+            self.model_ = found.model(fit.model).reordered(fit.shares, rows)
             self.objective_, self.explained_, self.gap_ = fit.objective, fit.explained, fit.gap
-            self.c2_, self.start_ = learned.problem.c2, learned.start
-            self.separation_ = learned.separation
+            self.c2_, self.start_ = learned.settings.c2, learned.start
+            self.separation_ = fit.separation
             self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         self.planes_ = self.model_.weights
-        self._describe(space.offsets, rows)
+        self._describe(found.offsets, rows)
 
     def _describe(self, offsets: np.ndarray, rows: Rows) -> None:
         """Which columns matter, and how the planes lie to each other."""
@@ -328,8 +330,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self.synchronisation_ = synchronisation(np.array(sizes)) if sizes else 1.0
         self.cosines_ = cosines(self.planes_)
 
-    def _one_cluster(self, space: Space) -> None:
-        self.model_ = KernelModel.of_one_cluster(space.features, np.inf)
+    def _one_cluster(self, found: PlaneFeatures) -> None:
+        self.model_ = KernelModel.of_one_cluster(found.features, np.inf)
         self.objective_, self.explained_, self.gap_, self.c2_ = 0.0, 0.0, 0.0, 0.0
         self.start_, self.n_iter_, self.converged_, self.separation_ = "none", 1, True, 0.0
 
