@@ -14,7 +14,6 @@ from dmkc.clusterers.base import (
     integer,
     number,
     one_of,
-    warn_of_end,
 )
 from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.margin.cccp import MarginSettings
@@ -110,7 +109,7 @@ class MarginClusterer(KernelClusterer):
         low, high = cut_range(self.n_clusters, prepared.rows.n_rows)
         if high == 1:
             return None
-        m, settings, scores, seed = high, job.own, None, job.features.seed
+        m, settings, scores, seed = high, job.own, None, job.seed
         if low < high:
             job.progress.say(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
@@ -149,32 +148,23 @@ class MarginClusterer(KernelClusterer):
         (found,) = stage.run([Named(learned.start, learned.fit)])
         return learned.continued(found.value)
 
-    def _store_results(
-        self, learned: MarginLearned | None, features: FeatureMap, rows: Rows
-    ) -> None:
-        self.kernels_ = list(features.kernels)
-        features = features.unweighted()
-        if learned is None:
-            self._one_cluster(features)
-            return
-        fit, found = learned.fit, learned.fit.model
-        advice = ADVICE.get(fit.reason, "try another start, another C or fewer clusters.")
-        warn_of_end(self, fit.converged, fit.reason, advice, found.shares)
-        self.model_ = found.kernel_model(features).reordered(found.shares, rows)
+    def _advice(self, reason: str) -> str:
+        return ADVICE.get(reason, "try another start, another C or fewer clusters.")
+
+    def _store_fit(self, learned: MarginLearned, prepared: Prepared, rows: Rows) -> None:
+        found = learned.fit.model
+        model = found.kernel_model(prepared.features.unweighted())
+        self.model_ = model.reordered(found.shares, rows)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.threshold_ = found.threshold
         self.C_ = learned.settings.C
-        self.start_ = learned.start
         self.selection_ = learned.selection
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
 
-    def _one_cluster(self, features: FeatureMap) -> None:
-        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
-        self.objective_, self.threshold_, self.C_, self.start_ = 0.0, 1.0, 0.0, "none"
-        self.n_iter_, self.converged_, self.selection_ = 1, True, None
+        self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
 
     def _summary(self) -> str:
         return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"

@@ -9,16 +9,13 @@ import numpy as np
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import (
-    MORE_ITER,
     Job,
     KernelClusterer,
     integer,
     number,
     one_of,
-    warn_of_end,
 )
 from dmkc.clusterers.labelling import Known
-from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner
@@ -276,7 +273,7 @@ class MarginDistributionClustering(KernelClusterer):
         )
 
     def _learner(self, job: Job, own: OwnSettings) -> Learner:
-        m, seed = self.n_clusters, job.features.seed
+        m, seed = self.n_clusters, job.seed
         return Learner(own.settings, m, own.rules, own.init, self.n_init, seed, job.progress)
 
     def _learn(self, prepared: Prepared, job: Job) -> DistributionLearned | None:
@@ -300,40 +297,28 @@ class MarginDistributionClustering(KernelClusterer):
         (found,) = stage.run([Named(learned.start, learned.fit)])
         return learner.counted(learned.continued(found.value))
 
-    def _store_results(
-        self, learned: DistributionLearned | None, features: FeatureMap, rows: Rows
-    ) -> None:
-        self.kernels_ = list(features.kernels)
-        features = features.unweighted()
+    def _store_features(self, prepared: Prepared, rows: Rows) -> None:
+        super()._store_features(prepared, rows)
         self.constrained_rows_ = np.empty(0, np.int64) if rows.tied is None else rows.tied
         self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
         self.n_violated_, self.mixture_weights_ = 0, np.empty(0)
-        if learned is None:
-            self._one_cluster(features)
-            return
-        fit, found = learned.fit, learned.fit.model
-        warn_of_end(self, fit.converged, MAX_ITER_REACHED, MORE_ITER, found.shares)
-        space = ScoreSpace.of(features, self.n_clusters)
+
+    def _store_fit(self, learned: DistributionLearned, prepared: Prepared, rows: Rows) -> None:
+        found = learned.fit.model
+        space = ScoreSpace.of(prepared.features.unweighted(), self.n_clusters)
         model = space.model(found.point.v, found.point.b, found.kernel_weights)
         known = None if rows.tied is None else Known(rows.tied, found.tied)
         order = model.order(found.shares, rows, known)
         self.model_ = model.in_order(order)
         self.constrained_labels_ = np.argsort(order)[found.tied].astype(np.int32)
-        for name, value in learned.details.items():
-            setattr(self, name, value)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.C_, self.balance_ = learned.settings.C, learned.settings.balance
-        self.start_ = learned.start
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
 
-    def _one_cluster(self, features: FeatureMap) -> None:
-        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
-        self.objective_, self.start_ = 0.0, "none"
-        self.C_, self.balance_ = 0.0, None
-        self.n_iter_, self.converged_ = 1, True
+        self.objective_, self.C_, self.balance_ = 0.0, 0.0, None
 
     def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
         """The model's labels, with those of the constrained rows put in."""
