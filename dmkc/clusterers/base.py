@@ -1,7 +1,9 @@
-"""What all kernel clusterers share: the course of a fit, parameter checks, predict and its kin.
+"""What all clusterers share: the course of a fit; and of kernel clusterers, features and scores.
 
-A clusterer says what is its own: `_own_settings` (its parameters, checked), `_learn` (from prepared
-rows to what it learns), `_go_on` (from there on other rows), `_keep` (its fitted attributes).
+A clusterer says what is its own: `_own_settings` (its parameters, checked), `_prepare` (from rows
+to rows that can be scanned), `_learn` (from these to what it learns), `_store_fit` (its fitted
+attributes).  Kernel clusterers train on all rows or on a subset, from which they may go on
+(`_continue_on_all_rows`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES, Layout
@@ -34,6 +36,8 @@ from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
 
+MORE_ITER = "increase max_iter or tol."
+
 
 @dataclass(frozen=True)
 class Job:
@@ -42,7 +46,7 @@ class Job:
     rows: Rows
     engine: Engine
     sample_weight: Any
-    features: FeatureSettings
+    seed: int
     own: Any
     """The clusterer's own settings."""
     progress: Progress
@@ -50,46 +54,63 @@ class Job:
     """The rows that are trained on, when these are not all rows."""
 
 
-MAX_ITER_REACHED = "max_iter was reached"
-MORE_ITER = "increase max_iter or tol."
+class Ready(Protocol):
+    """Rows that can be scanned."""
+
+    @property
+    def everywhere(self) -> RowSet:
+        """All rows that are trained on."""
 
 
-class KernelClusterer(RowClusterer):
-    """Base of clusterers whose model is a `KernelModel`."""
+ReadyRows = TypeVar("ReadyRows", bound=Ready)
 
-    model_: KernelModel
+
+class Trained(NamedTuple, Generic[ReadyRows]):
+    """What training comes to."""
+
+    prepared: ReadyRows
+    learned: Learned[Any, Any] | None
+    everywhere: RowSet | None
+    """All rows, where they have been scanned."""
+
+
+class Clusterer(RowClusterer, Generic[ReadyRows]):
+    """Base of all clusterers: the course of a fit."""
+
     n_clusters: Any
     random_state: Any
-    train_rows: Any
-    polish: int
     tol: float
     verbose: int
-    client: Any
     n_scans_: int
-    kernels_: list[Kernel]
-    kernel_weights_: np.ndarray
-    _has_scores = True
-    """Whether the model decides by scores, so that there is a decision function."""
+    start_: str
+    n_iter_: int
+    converged_: bool
 
     @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse what is wrong whatever the rows are."""
+
     def _own_settings(self, n_rows: int | None) -> Any:
         """The clusterer's own parameters, checked (again with `n_rows` once it is known)."""
+        return None
 
     @abstractmethod
-    def _learn(self, prepared: Prepared, job: Job) -> Any:
+    def _prepare(self, job: Job) -> ReadyRows:
+        """Rows that can be scanned."""
+
+    @abstractmethod
+    def _learn(self, prepared: ReadyRows, job: Job) -> Learned[Any, Any] | None:
         """What is learned from prepared rows; None for a single cluster."""
 
-    @abstractmethod
-    def _go_on(self, learned: Any, features: FeatureMap, rows: RowSet, job: Job) -> Any:
-        """What is learned by at most `polish` more rounds on all rows."""
+    def _store_features(self, prepared: ReadyRows, rows: Rows) -> None:
+        """Set the fitted attributes that do not depend on what was learned, if there are any."""
 
     @abstractmethod
-    def _keep(self, learned: Any, features: FeatureMap, rows: Rows) -> None:
-        """Set the fitted attributes, `model_` among them."""
+    def _store_fit(self, learned: Learned[Any, Any], prepared: ReadyRows, rows: Rows) -> None:
+        """Set the fitted attributes that are the method's own, `model_` among them."""
 
-    def _fewest(self) -> int:
-        """The smallest number of clusters that may be asked for."""
-        return self.n_clusters
+    def _store_one_cluster(self, prepared: ReadyRows, rows: Rows) -> None:
+        """The same where there is a single cluster and nothing was learned."""
 
     @abstractmethod
     def _summary(self) -> str:
@@ -100,22 +121,17 @@ class KernelClusterer(RowClusterer):
 
         With `sample_weight` a row of weight 3 counts as three equal rows.
         """
-        features = self._feature_settings(seed_of(self.random_state))
-        integer("verbose", int(self.verbose), 0)
-        if integer("polish", self.polish, 0) and self.train_rows is None:
-            raise ValueError("polish goes with train_rows: without it all rows are trained on.")
-        self._own_settings(None)
+        seed = seed_of(self.random_state)
+        self._check_parameters()
         rows = as_rows(X)
-        own = self._own_settings(rows.n_rows)
-        progress = Progress(self.verbose, self.tol)
-        job = self._begin(
-            Job(rows, open_engine(self.client, self), sample_weight, features, own, progress)
-        )
+        own, progress = self._own_settings(rows.n_rows), Progress(self.verbose, self.tol)
+        engine = open_engine(self.client, self)
+        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
         with one_blas_thread():
-            if self.train_rows is None:
-                self._fit_all(job)
-            else:
-                self._fit_subset(job)
+            prepared, learned, everywhere = self._train(job)
+            self._store_results(learned, prepared, rows)
+            self.labels_ = self._labels(job.rows, everywhere)
+        self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
         self._remember_columns(rows)
         self.history_ = progress.history()
         progress.end(
@@ -128,39 +144,42 @@ class KernelClusterer(RowClusterer):
         """A chance to look at the rows' form before anything is scanned."""
         return job
 
-    def _fit_all(self, job: Job) -> None:
+    def _train(self, job: Job) -> Trained[ReadyRows]:
         """Train on all rows."""
-        own, m = self._features(job), self._fewest()
-        prepared = prepare(job.rows, job.engine, own, m, job.sample_weight)
-        job.progress.say(_about(job, prepared.features, prepared.mode))
-        learned = self._learn(prepared, job)
-        self._keep(learned, prepared.features, job.rows)
-        self.labels_ = self._labels(job.rows, prepared.everywhere)
-        self.n_scans_ = 1 + prepared.everywhere.n_scans
+        prepared = self._prepare(job)
+        return Trained(prepared, self._learn(prepared, job), prepared.everywhere)
 
-    def _fit_subset(self, job: Job) -> None:
-        """Train on a subset in memory, go on with all rows if asked, label all rows."""
-        rows, settings = job.rows, job.features
-        subset = take_subset(rows, job.engine, self.train_rows, settings, job.sample_weight)
-        inside, local, m = replace(job, subset=subset), job.engine.local(), self._fewest()
-        own = self._features(inside)
-        prepared = prepare(subset.rows, local, own, m, subset.weights, subset.around)
-        features, everywhere = prepared.features, None
-        job.progress.say(f"training on {subset.rows.n_rows} of {rows.n_rows} rows")
-        learned = self._learn(prepared, inside)
-        if learned is not None and self.polish:
-            everywhere, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
-            job.progress.say(_about(job, features, mode))
-            learned = self._go_on(learned, features, everywhere, job)
-        self._keep(learned, features, rows)
-        self.labels_ = self._labels(rows, everywhere)
-        self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
+    def _store_results(
+        self, learned: Learned[Any, Any] | None, prepared: ReadyRows, rows: Rows
+    ) -> None:
+        """Set the fitted attributes, and warn of a fit that ended early."""
+        self._store_features(prepared, rows)
+        if learned is None:
+            self.start_, self.n_iter_, self.converged_ = "none", 1, True
+            self._store_one_cluster(prepared, rows)
+            return
+        fit = learned.fit
+        if not fit.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped before it converged ({fit.reason}); "
+                f"{self._advice(fit.reason)}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        empty = int(np.sum(fit.shares == 0))
+        if empty:
+            self._warn_of_empty(empty, len(fit.shares))
+        self.start_, self.n_iter_, self.converged_ = learned.start, fit.n_iter, fit.converged
+        self._store_fit(learned, prepared, rows)
+        for name, value in learned.details.items():
+            setattr(self, name, value)
 
-    def _layout(self, rows: Rows, engine: Engine) -> Layout:
-        if self.train_rows is not None:
-            rows = replace(rows, n_rows=subset_size(self.train_rows, rows.n_rows))
-            engine = engine.local()
-        return layout_of(rows, engine, self._feature_settings(seed_of(self.random_state)))
+    def _advice(self, reason: str) -> str:
+        """What to do about a fit that ended for this reason before it had converged."""
+        return MORE_ITER
+
+    def _warn_of_empty(self, empty: int, n_clusters: int) -> None:
+        warnings.warn(f"{empty} of {n_clusters} clusters are empty.", stacklevel=4)
 
     def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
         pipeline = self.model_.label_pipeline()
@@ -169,14 +188,73 @@ class KernelClusterer(RowClusterer):
         labels = everywhere.collect(pipeline.answer, "labels")
         return rows.container.wrap(labels)
 
+
+class KernelClusterer(Clusterer[Prepared]):
+    """Base of clusterers of kernel features, which may train on a subset of the rows."""
+
+    train_rows: Any
+    polish: int
+    kernels_: list[Kernel]
+    kernel_weights_: np.ndarray
+    _has_scores = True
+    """Whether the model decides by scores, so that there is a decision function."""
+
+    @abstractmethod
+    def _continue_on_all_rows(
+        self, learned: Any, features: FeatureMap, rows: RowSet, job: Job
+    ) -> Any:
+        """What is learned by at most `polish` more rounds on all rows."""
+
+    def _least_clusters(self) -> int:
+        """The smallest number of clusters that may be asked for."""
+        return self.n_clusters
+
+    def _check_parameters(self) -> None:
+        self._feature_settings(0)
+        integer("verbose", int(self.verbose), 0)
+        if integer("polish", self.polish, 0) and self.train_rows is None:
+            raise ValueError("polish goes with train_rows: without it all rows are trained on.")
+        self._own_settings(None)
+
+    def _prepare(self, job: Job) -> Prepared:
+        settings, m = self._features(job), self._least_clusters()
+        prepared = prepare(job.rows, job.engine, settings, m, job.sample_weight)
+        job.progress.say(_about(job, prepared.features, prepared.mode))
+        return prepared
+
+    def _train(self, job: Job) -> Trained[Prepared]:
+        """Train on all rows, or on a subset in memory and, if asked, go on with all rows."""
+        if self.train_rows is None:
+            return super()._train(job)
+        rows, settings = job.rows, self._feature_settings(job.seed)
+        subset = take_subset(rows, job.engine, self.train_rows, settings, job.sample_weight)
+        inside, local, m = replace(job, subset=subset), job.engine.local(), self._least_clusters()
+        own = self._features(inside)
+        prepared = prepare(subset.rows, local, own, m, subset.weights, subset.around)
+        features, everywhere = prepared.features, None
+        job.progress.say(f"training on {subset.rows.n_rows} of {rows.n_rows} rows")
+        learned = self._learn(prepared, inside)
+        if learned is not None and self.polish:
+            everywhere, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
+            job.progress.say(_about(job, features, mode))
+            learned = self._continue_on_all_rows(learned, features, everywhere, job)
+        return Trained(prepared, learned, everywhere)
+
+    def _store_features(self, prepared: Prepared, rows: Rows) -> None:
+        self.kernels_ = list(prepared.features.kernels)
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        if self.train_rows is not None:
+            rows = replace(rows, n_rows=subset_size(self.train_rows, rows.n_rows))
+            engine = engine.local()
+        return layout_of(rows, engine, self._feature_settings(seed_of(self.random_state)))
+
     @available_if(lambda self: self._has_scores)
     def decision_function(self, X: Any) -> Any:
         """Scores of every row: one whose sign decides between two clusters, else one a cluster."""
         rows = self._new_rows(X)
         n_out = None if self.model_.n_scores == 1 else self.model_.n_scores
         pipeline = self.model_.score_pipeline()
-        if not len(self.model_.biases):
-            pipeline = labelling.Pipeline(pipeline.columns, labelling.Single(self.model_._scorer()))
         return labelling.apply(rows, pipeline, self._dtype, n_out, name="score")
 
     def transform(self, X: Any) -> Any:
@@ -225,22 +303,7 @@ class KernelClusterer(RowClusterer):
 
     def _features(self, job: Job) -> FeatureSettings:
         """How the rows of a job become features."""
-        return job.features
-
-
-def warn_of_end(
-    clusterer: Any, converged: bool, reason: str, advice: str, shares: np.ndarray
-) -> None:
-    """Say where a fit ended early or lost clusters; for `_keep`, on behalf of the caller of fit."""
-    if not converged:
-        warnings.warn(
-            f"{type(clusterer).__name__} stopped before it converged ({reason}); {advice}",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    empty = int(np.sum(shares == 0))
-    if empty:
-        warnings.warn(f"{empty} of {len(shares)} clusters are empty.", stacklevel=5)
+        return self._feature_settings(job.seed)
 
 
 def _about(job: Job, features: FeatureMap, mode: str) -> str:

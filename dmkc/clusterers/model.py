@@ -22,27 +22,29 @@ from dmkc.data import Lazy, Rows
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
 
+CLUSTERS = {"none": 1, "sign": 2}
+"""Clusters by decision, where these are not as many as scores."""
+
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Scores on kernel features: one (its sign decides) or one per cluster.
-
-    Of several the largest decides, or, where scores are planes, the nearest to zero.
-    """
+    """Scores on kernel features, and how they decide between clusters."""
 
     features: FeatureMap
     weights: np.ndarray
     """One row of feature weights per score; no row when there is a single cluster."""
     biases: np.ndarray
     kernel_weights: np.ndarray
-    decision: str = "largest"
-    """Which of several scores decides: the "largest", or the "nearest" plane."""
+    decision: str
+    """The "sign" of the only score decides between two clusters; of one score per cluster the
+    "largest" does, or, where scores are planes, the one "nearest" to zero; "none" is needed where
+    there is a single cluster."""
 
     @property
     def n_scores(self) -> int:
         """Columns of the decision function."""
-        two_planes = self.decision == "nearest" and len(self.biases) == 2
-        return 1 if two_planes else max(1, len(self.biases))
+        two_planes = self.decision == "nearest" and self.n_clusters == 2
+        return 1 if two_planes or self.decision in ("none", "sign") else self.n_clusters
 
     @property
     def n_features(self) -> int:
@@ -53,11 +55,11 @@ class KernelModel:
         """A model without scores, and kernel weights of that norm that are all the same."""
         n_kernels = len(features.kernels)
         weights = np.full(n_kernels, n_kernels ** (-1.0 / norm))
-        return cls(features, np.zeros((0, features.offsets[-1])), np.zeros(0), weights)
+        return cls(features, np.zeros((0, features.offsets[-1])), np.zeros(0), weights, "none")
 
     @property
     def n_clusters(self) -> int:
-        return max(len(self.biases), 1) if len(self.biases) != 1 else 2
+        return CLUSTERS.get(self.decision, len(self.biases))
 
     def affines(self) -> list[Affine]:
         """The scores on raw columns."""
@@ -74,21 +76,22 @@ class KernelModel:
 
     def in_order(self, order: np.ndarray) -> KernelModel:
         """The same clusters numbered in another order."""
-        if len(self.biases) > 1:
-            return replace(self, weights=self.weights[order], biases=self.biases[order])
-        sign = 1.0 if order[0] == 0 else -1.0
-        return replace(self, weights=sign * self.weights, biases=sign * self.biases)
+        if self.decision == "sign":
+            sign = 1.0 if order[0] == 0 else -1.0
+            return replace(self, weights=sign * self.weights, biases=sign * self.biases)
+        return replace(self, weights=self.weights[order], biases=self.biases[order])
 
     def label_pipeline(self) -> Pipeline:
-        if self.decision == "nearest" and len(self.biases) > 1:
+        if self.decision == "nearest":
             return Pipeline(self.features.columns, Nearest(self._distances()))
         return Pipeline(self.features.columns, Decide(self._scorer()))
 
     def score_pipeline(self) -> Pipeline:
-        if self.decision == "nearest" and len(self.biases) > 1:
+        if self.decision == "nearest":
             return Pipeline(self.features.columns, Nearness(self._distances()))
         scorer = self._scorer()
-        return Pipeline(self.features.columns, Single(scorer) if len(self.biases) == 1 else scorer)
+        one = self.decision in ("none", "sign")
+        return Pipeline(self.features.columns, Single(scorer) if one else scorer)
 
     def feature_pipeline(self) -> Pipeline:
         sizes = np.diff(self.features.offsets)

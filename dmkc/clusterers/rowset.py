@@ -15,6 +15,7 @@ from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.requests import Answer, Request, RowForm
 
 
 class RowSet(ABC):
@@ -35,17 +36,28 @@ class RowSet(ABC):
     def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
         """The values of a function of the columns for every row, in this process."""
 
-    def cuts(self, requests: Sequence[Any]) -> list[list[Any]]:
-        """The cuts that several fits ask for (all of one kind), in one scan."""
-        wide = [r.widened(self.width) for r in requests]
-        scan = requests[0].scan(wide, self.dtype, self.weight_at)
-        return scan.unpack(self.run(scan), requests)
+    @property
+    def form(self) -> RowForm:
+        return RowForm(self.width, self.dtype, self.weight_at)
+
+    def answer(self, requests: Sequence[Request[Answer]]) -> list[Answer]:
+        """What several fits ask for; requests of one kind are answered by one scan."""
+        found: dict[int, Answer] = {}
+        for kind in dict.fromkeys(type(request) for request in requests):
+            asked = {k: request for k, request in enumerate(requests) if type(request) is kind}
+            scan = kind.shared_scan(list(asked.values()), self.form)
+            found.update(zip(asked, scan.unpack(self.run(scan)), strict=True))
+        return [found[k] for k in range(len(requests))]
+
+    def ask(self, request: Request[Answer]) -> Answer:
+        """The answer to a single request."""
+        return self.answer([request])[0]
 
     def column_mean(self) -> np.ndarray:
         """Mean of the raw columns: the cut of the zero model when every row is on one side."""
         everyone = Affine(np.zeros(self.width), 1.0)
         nothing = Affine(np.zeros(self.width), 0.0)
-        ((sums,),) = self.cuts([CutRequest(everyone, (nothing,))])
+        (sums,) = self.ask(CutRequest(everyone, (nothing,)))
         return sums.row_sum / sums.total
 
 

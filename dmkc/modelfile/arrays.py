@@ -12,7 +12,7 @@ from dmkc.modelfile.errors import ModelFileError
 from dmkc.modelfile.kind import Arrays, ModelKind, check_arrays
 from dmkc.modelfile.plans import StoredPlan, build_plan, plan_arrays, plan_settings, read_plan
 
-DECISIONS = ("largest", "nearest")
+DECISIONS = ("none", "sign", "largest", "nearest")
 
 
 @dataclass(frozen=True)
@@ -93,4 +93,9 @@ class KernelScores(ModelKind):
         scales = tuple(float(scale) for scale in arrays["scales"])
         features = FeatureMap(plan, tuple(maps), means, scales)
         weights, biases = arrays["weights"], arrays["biases"]
-        return KernelModel(features, weights, biases, arrays["kernel_weights"], settings.decision)
+        decision = settings.decision
+        if decision == "largest" and scores < 2:  # as files say that do not know the other two
+            decision = DECISIONS[scores]
+        if scores != DECISIONS.index(decision) and (scores < 2 or decision in DECISIONS[:2]):
+            raise ModelFileError(f"{scores} score(s) cannot be decided by {decision!r}.")
+        return KernelModel(features, weights, biases, arrays["kernel_weights"], decision)

@@ -67,4 +67,4 @@ def has_margin(model: Any) -> bool:
     >>> plot.has_margin(model)
     True
     """
-    return getattr(model.model_, "decision", "largest") == "largest"
+    return getattr(model.model_, "decision", "largest") != "nearest"

@@ -13,9 +13,11 @@ import numpy as np
 
 from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
+from dmkc.clusterers.rowset import SampleRows
+from dmkc.clusterers.together import run_together
 from dmkc.scan.grid import leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.planes import Planes, PlaneScan
+from dmkc.scan.planes import Planes
 
 
 @dataclass(frozen=True)
@@ -70,17 +72,9 @@ def fit_planes(
         raise ValueError("y must have at least two different classes.")
     d = rows.shape[1]
     problem = PlaneProblem(len(classes), c1, c2, ridge, hinge, together, np.arange(d + 1))
-    columns = np.column_stack([rows, z])
+    columns = SampleRows(np.column_stack([rows, z]), leaf_rows_for(d))
     solving = solve_convex(Asker(problem, d, None, None), solver, None, tol, lambda *_: None)
     with one_blas_thread():
-        request, scans = next(solving), 0
-        while True:
-            scans += 1
-            (sums,) = PlaneScan((request,)).block(columns, 0, leaf_rows_for(d))
-            try:
-                request = solving.send([sums])
-            except StopIteration as stop:
-                found = stop.value
-                break
+        (found,) = run_together([solving], columns)
     w = found.model.spread(d)
-    return ClassPlanes(classes, w, found.model.b, found.value, found.gap, scans)
+    return ClassPlanes(classes, w, found.model.b, found.value, found.gap, columns.n_scans)

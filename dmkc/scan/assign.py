@@ -6,6 +6,7 @@ depends on how rows are cut into blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from dmkc.scan import nearest as loops
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
+from dmkc.scan.requests import RowForm, SharedScan
 
 STACK_BYTES = 8 << 20
 """Sums of several leaves that are formed at once."""
@@ -52,6 +54,10 @@ class Frame:
             used = self.factor != 0
             points = points / np.where(used, self.factor, 1.0) * used
         return points + self.shift if self.shift.size else points.copy()
+
+
+PLAIN = Frame(np.empty(0), np.empty(0), np.dtype(np.float64))
+"""Rows as they are."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +118,41 @@ class Centroids:
 
 
 @dataclass(frozen=True)
-class KMeansScan(Scan):
-    """What a step of Lloyd's algorithm needs of every start: sums, weights, lowest scores.
+class CentroidRequest:
+    """What a step of Lloyd's algorithm asks for: sums of the rows nearest to each centroid."""
 
-    The sum of the lowest scores is the inertia less the sum of the squared rows.
-    """
+    frame: Frame
+    centres: np.ndarray
+    """Clusters x columns, in the frame."""
+
+    @classmethod
+    def shared_scan(cls, requests: Sequence[CentroidRequest], rows: RowForm) -> KMeansScan:
+        centres = np.stack([request.centres for request in requests])
+        return KMeansScan(Centroids(requests[0].frame, centres))
+
+
+@dataclass(frozen=True)
+class CentroidSums:
+    """What a scan found for the centroids of one start."""
+
+    sums: np.ndarray
+    """(clusters, columns)"""
+    weights: np.ndarray
+    """(clusters,)"""
+    score: float
+    """Sum of the lowest scores: the inertia less the sum of the squared rows."""
+
+
+@dataclass(frozen=True)
+class KMeansScan(SharedScan[CentroidSums]):
+    """What a step of Lloyd's algorithm needs of every start."""
 
     centroids: Centroids
     name = "k-means"
+
+    def unpack(self, node: Node) -> list[CentroidSums]:
+        sums, weights, scored = node
+        return [CentroidSums(*parts) for parts in zip(sums, weights, scored.tolist(), strict=True)]
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
         run = leaf_rows

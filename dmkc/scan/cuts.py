@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dmkc.scan import fused
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
+from dmkc.scan.requests import RowForm, SharedScan
 
 FUSED_MODELS = 1
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
@@ -42,9 +43,10 @@ class CutRequest:
         models = tuple(widened(m, width) for m in self.models)
         return CutRequest(widened(self.label, width), models)
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> CutScan:
-        return CutScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[CutRequest], rows: RowForm) -> CutScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return CutScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,12 @@ class CutSums:
     """Sum of the scores."""
     total: float
     """Weight of all rows."""
-    mark: int
+    label_hash: int
     """A hash of the model's own labeling."""
 
 
 @dataclass(frozen=True)
-class CutScan(Scan):
+class CutScan(SharedScan[list[CutSums]]):
     """Cuts of a batch of models over several labelings."""
 
     label_w: np.ndarray
@@ -111,7 +113,7 @@ class CutScan(Scan):
         n_leaves, n_models = -(-len(columns) // leaf_rows), len(self.owner)
         sums = np.zeros((n_leaves, n_models, columns.shape[1]))
         scalars = np.zeros((n_leaves, n_models, fused.SCALARS))
-        marks = np.zeros((n_leaves, n_models), np.uint64)
+        label_hashes = np.zeros((n_leaves, n_models), np.uint64)
         fused.cuts_of_leaves(
             columns,
             self.weight_at,
@@ -124,9 +126,9 @@ class CutScan(Scan):
             leaf_rows,
             sums,
             scalars,
-            marks,
+            label_hashes,
         )
-        return fold_stack(sums), fold_stack(scalars), fold_stack(marks)
+        return fold_stack(sums), fold_stack(scalars), fold_stack(label_hashes)
 
     def _product(self, leaf: np.ndarray, first: int) -> Node:
         n_labels, n_models = len(self.label_b), len(self.owner)
@@ -134,7 +136,7 @@ class CutScan(Scan):
         all_b = np.concatenate([self.label_b, self.model_b])[:, None]
         sums = np.zeros((n_models, leaf.shape[1]))
         scalars = np.zeros((n_models, fused.SCALARS))
-        marks = np.zeros(n_models, np.uint64)
+        label_hashes = np.zeros(n_models, np.uint64)
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
             scores = np.ascontiguousarray((tile @ all_w).T)
@@ -148,22 +150,18 @@ class CutScan(Scan):
                 first + start,
                 mask,
                 scalars,
-                marks,
+                label_hashes,
             )
             sums += mask @ tile
-        return sums, scalars, marks
+        return sums, scalars, label_hashes
 
-    def unpack(self, node: Node, requests: Sequence[CutRequest]) -> list[list[CutSums]]:
-        """The answers, request by request."""
-        sums, scalars, marks = node
-        every = iter(range(len(marks)))
-        return [
-            [
-                CutSums(sums[p], *scalars[p].tolist(), int(marks[p]))  # type: ignore[call-arg]
-                for _, p in zip(request.models, every, strict=False)
-            ]
-            for request in requests
-        ]
+    def unpack(self, node: Node) -> list[list[CutSums]]:
+        sums, scalars, label_hashes = node
+        found: list[list[CutSums]] = [[] for _ in self.label_b]
+        for p, k in enumerate(self.owner):
+            one = CutSums(sums[p], *scalars[p].tolist(), int(label_hashes[p]))  # type: ignore[call-arg]
+            found[k].append(one)
+        return found
 
 
 def weights_of(tile: np.ndarray, weight_at: int) -> np.ndarray:

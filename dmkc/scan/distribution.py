@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
-from dmkc.scan.several import Scores, widened_scores
+from dmkc.scan.multiclass import Scores, widened_scores
+from dmkc.scan.requests import RowForm, SharedScan
 
 STEPS = (0.5, 0.25, 0.1, 0.02)
 """Parts of a step at which losses are found beside those at its end."""
@@ -76,9 +77,12 @@ class DistributionRequest:
             before=widened_scores(self.before, width),
         )
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> DistributionScan:
-        return DistributionScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(
+        cls, requests: Sequence[DistributionRequest], rows: RowForm
+    ) -> DistributionScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return DistributionScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -108,12 +112,12 @@ class DistributionSums:
     """Weight of all rows."""
     tied_scores: np.ndarray
     """(scores, tied rows)."""
-    mark: int
+    label_hash: int
     """A hash of the free rows' own labels."""
 
 
 @dataclass(frozen=True)
-class DistributionScan(Scan):
+class DistributionScan(SharedScan[DistributionSums]):
     """Losses, gradients and Hessians of a batch of models."""
 
     weights: np.ndarray
@@ -170,7 +174,7 @@ class DistributionScan(Scan):
         square = np.zeros((many, d, d) if self.curved else (many, 0, 0))
         scalars = np.zeros((n_models, SHORTER + len(STEPS)))
         counts = np.zeros((n_models, self.n_clusters))
-        marks = np.zeros(n_models, np.uint64)
+        label_hashes = np.zeros(n_models, np.uint64)
         tied_scores = []
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
@@ -191,7 +195,7 @@ class DistributionScan(Scan):
                 curve,
                 scalars,
                 counts,
-                marks,
+                label_hashes,
             )
             biases[0] += pull.sum(axis=1)
             if self.curved:
@@ -201,7 +205,7 @@ class DistributionScan(Scan):
                 slope += pull.astype(tile.dtype) @ tile[:, :d]
             at_point = [(3 * p + 1) * s + k for p in range(n_models) for k in range(s)]
             tied_scores.append(scores[np.flatnonzero(tie)][:, at_point].T)
-        return slope, cross, biases, square, scalars, counts, marks, np.hstack(tied_scores)
+        return slope, cross, biases, square, scalars, counts, label_hashes, np.hstack(tied_scores)
 
     def _curvature(
         self,
@@ -224,41 +228,35 @@ class DistributionScan(Scan):
             # the upper triangle only; the transposed view is in the order that BLAS wants
             square[k] += dsyrk(1.0, (np.sqrt(c)[:, None] * rows).T)
 
-    def unpack(
-        self, node: Node, requests: Sequence[DistributionRequest]
-    ) -> list[list[DistributionSums]]:
-        """The answers, request by request."""
-        slope, cross, biases, square, scalars, counts, marks, tied_scores = node
-        out = []
-        for p in range(len(requests)):
-            part = slice(p * self.n_scores, (p + 1) * self.n_scores)
-            upper = square[part]
-            whole = upper + np.swapaxes(np.triu(upper, 1), 1, 2) if self.curved else None
-            out.append(
-                [
-                    DistributionSums(
-                        loss=float(scalars[p, LOSS]),
-                        shorter=scalars[p, SHORTER:],
-                        slope=slope[part],
-                        bias_slope=biases[0, part],
-                        square=whole,
-                        cross=cross[part] if self.curved else None,
-                        bias_square=biases[1, part] if self.curved else None,
-                        own=float(scalars[p, OWN]),
-                        counts=counts[p],
-                        changed=float(scalars[p, CHANGED]),
-                        total=float(scalars[p, TOTAL]),
-                        tied_scores=tied_scores[part],
-                        mark=int(marks[p]),
-                    )
-                ]
-            )
-        return out
+    def unpack(self, node: Node) -> list[DistributionSums]:
+        return [self._one(node, p) for p in range(len(self.shapes))]
+
+    def _one(self, node: Node, p: int) -> DistributionSums:
+        """The sums at the model of one request."""
+        slope, cross, biases, square, scalars, counts, label_hashes, tied_scores = node
+        part = slice(p * self.n_scores, (p + 1) * self.n_scores)
+        upper = square[part]
+        whole = upper + np.swapaxes(np.triu(upper, 1), 1, 2) if self.curved else None
+        return DistributionSums(
+            loss=float(scalars[p, LOSS]),
+            shorter=scalars[p, SHORTER:],
+            slope=slope[part],
+            bias_slope=biases[0, part],
+            square=whole,
+            cross=cross[part] if self.curved else None,
+            bias_square=biases[1, part] if self.curved else None,
+            own=float(scalars[p, OWN]),
+            counts=counts[p],
+            changed=float(scalars[p, CHANGED]),
+            total=float(scalars[p, TOTAL]),
+            tied_scores=tied_scores[part],
+            label_hash=int(label_hashes[p]),
+        )
 
 
 @compiled
 def _pulls(
-    scores, weight, tie, tied, shapes, s, steps, hashes, pull, curve, scalars, counts, marks
+    scores, weight, tie, tied, shapes, s, steps, hashes, pull, curve, scalars, counts, label_hashes
 ):  # pragma: no cover - compiled
     """Half the first and second derivatives of every row's losses, and the scalar sums."""
     n = scores.shape[0]
@@ -284,7 +282,7 @@ def _pulls(
             else:
                 count = weight[i] * shapes[p, 2]
                 counts[p, own] += weight[i]
-                marks[p] += hashes[i] * np.uint64(own + 1)
+                label_hashes[p] += hashes[i] * np.uint64(own + 1)
                 if own != label:
                     out[CHANGED] += weight[i]
             for k in range(s):

@@ -50,9 +50,9 @@ def cuts_of_leaves(
     leaf_rows,
     sums,
     scalars,
-    marks,
+    label_hashes,
 ):  # pragma: no cover - compiled
-    """Cuts of a few models, one leaf after the other, into sums[leaf, model], scalars, marks.
+    """Cuts of a few models, one leaf after the other, into sums[leaf, model] and the like.
 
     The weights of the rows are the column `weight_at`, or 1 when it is negative.
     """
@@ -86,7 +86,7 @@ def cuts_of_leaves(
                     out[TOTAL] += w
                     if score >= zero:
                         out[POSITIVE] += w
-                        marks[leaf, p] += row_hash(first_row + i)
+                        label_hashes[leaf, p] += row_hash(first_row + i)
                     if own != z:
                         out[CHANGED] += w
                     short = one - z * score
@@ -104,7 +104,7 @@ def cuts_of_leaves(
 
 @compiled
 def masks_of_scores(
-    scores, weight, n_labels, owner, first_row, signed_mask, scalars, marks
+    scores, weight, n_labels, owner, first_row, signed_mask, scalars, label_hashes
 ):  # pragma: no cover - compiled
     """For many models: turn a tile's scores (labels first, a row per model) into signed masks.
 
@@ -118,7 +118,7 @@ def masks_of_scores(
         label = scores[owner[p]]
         own = scores[n_labels + p]
         masked = signed = hinge = own_hinge = changed = positive = total = count = zero
-        mark = np.uint64(0)
+        label_hash = np.uint64(0)
         for i in range(n):
             w = weight[i]
             score = own[i]
@@ -136,7 +136,7 @@ def masks_of_scores(
             total += w * score
             count += w
         for i in range(n):
-            mark += hashes[i] if own[i] >= zero else np.uint64(0)
+            label_hash += hashes[i] if own[i] >= zero else np.uint64(0)
         out = scalars[p]
         out[MASKED] += masked
         out[SIGNED] += signed
@@ -146,4 +146,4 @@ def masks_of_scores(
         out[POSITIVE] += positive
         out[SCORE] += total
         out[TOTAL] += count
-        marks[p] += mark
+        label_hashes[p] += label_hash

@@ -135,17 +135,17 @@ def nearest(
 
 
 @inlined
-def _row_scores(data, indices, start, stop, factor, marks, scores):  # pragma: no cover - compiled
-    """-2 x.c for all centroids, a row of `marks` holding -2 c of one column; returns |x|^2."""
+def _row_scores(data, indices, start, stop, factor, product, scores):  # pragma: no cover - compiled
+    """-2 x.c for all centroids, a row of `product` holding -2 c of one column; returns |x|^2."""
     scores[:] = 0.0
     square = 0.0
     for e in range(start, stop):
         j = indices[e]
         value = data[e] * factor[j] if factor.size else data[e]
         square += value * value
-        mark = marks[j]
+        pull = product[j]
         for p in range(scores.shape[0]):
-            scores[p] += value * mark[p]
+            scores[p] += value * pull[p]
     return square
 
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.cuts import weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
+from dmkc.scan.requests import RowForm, SharedScan
 
 TILE_NUMBERS = 1 << 18
 """Numbers of a tile, which is turned into float64 while it stays in cache."""
@@ -153,12 +154,9 @@ class PlaneRequest:
     gram: bool = False
     """Whether the Gram matrices of the clusters are wanted."""
 
-    def widened(self, width: int) -> PlaneRequest:
-        return self
-
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> PlaneScan:
-        return PlaneScan(tuple(requests), weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[PlaneRequest], rows: RowForm) -> PlaneScan:
+        return PlaneScan(tuple(requests), rows.weight_at)
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class PlaneSums:
     """(clusters,): rows under the model's own labeling."""
     scalars: np.ndarray
     """(3,): losses, relabeled rows, all rows."""
-    mark: np.ndarray
+    label_hash: np.ndarray
     """(1,): hash of the model's own labeling and sides."""
     curvature: np.ndarray
     """(pairs or clusters, inner + 1, inner + 1): weighted Gram matrices, or nothing."""
@@ -206,7 +204,7 @@ class PlaneSums:
 
 
 @dataclass(frozen=True)
-class PlaneScan(Scan):
+class PlaneScan(SharedScan[PlaneSums]):
     """Sums at several models, each under its own labeling."""
 
     requests: tuple[PlaneRequest, ...]
@@ -229,9 +227,8 @@ class PlaneScan(Scan):
             parts.append(tuple(_sums(tile, weights, hashes, r, seen) for r in self.requests))
         return fold_leaves(parts, self.merge)
 
-    def unpack(self, node: Node, requests: Sequence[PlaneRequest]) -> list[list[PlaneSums]]:
-        """The answers, request by request."""
-        return [[sums] for sums in node]
+    def unpack(self, node: Node) -> list[PlaneSums]:
+        return list(node)
 
 
 def _sums(
@@ -303,7 +300,7 @@ def _sums(
         squares=(cluster * own_score[:, None] ** 2).sum(axis=0),
         counts=np.bincount(own, weights, minlength=k),
         scalars=np.array([(others * value).sum(), weights[own != z].sum(), weights.sum()]),
-        mark=_mark(own, scores, hashes, loss),
+        label_hash=_label_hash(own, scores, hashes, loss),
         curvature=curvature,
         lean=lean,
         gram=_weighted_grams(rows, cluster.T) if request.gram else np.zeros(0),
@@ -340,12 +337,12 @@ def _weighted_grams(rows: np.ndarray, weights: Any) -> np.ndarray:
     return found
 
 
-def _mark(own: np.ndarray, scores: np.ndarray, hashes: np.ndarray, loss: Loss) -> np.ndarray:
+def _label_hash(own: np.ndarray, scores: np.ndarray, hashes: np.ndarray, loss: Loss) -> np.ndarray:
     """A hash of the labeling, and of the sides where these are learned as well."""
     with np.errstate(over="ignore"):
-        mark = (hashes * (own + 1).astype(np.uint64)).sum(dtype=np.uint64)
+        label_hash = (hashes * (own + 1).astype(np.uint64)).sum(dtype=np.uint64)
         if not loss.together:
             powers = np.uint64(1) << np.arange(1, scores.shape[1] + 1, dtype=np.uint64)
             sides = ((scores >= 0) * powers).sum(axis=1, dtype=np.uint64)
-            mark += (hashes * hashes * sides).sum(dtype=np.uint64)
-    return np.array([mark], np.uint64)
+            label_hash += (hashes * hashes * sides).sum(dtype=np.uint64)
+    return np.array([label_hash], np.uint64)

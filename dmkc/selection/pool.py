@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import Learned, calibrated_c, race
+from dmkc.clusterers.margin.learn import calibrated_c, on_sample
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.shapes import shaped
@@ -158,10 +158,11 @@ def _fits(
     if c is None:
         c = calibrated_c(ready, k_means_start(ready, starts, m, seed), m, made_of.norm)
     settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
-    fits = race(ready, settings, m, starts, Progress(0, settings.tol))
+    stage, labelings = on_sample(ready, settings, m, starts, Progress(0, settings.tol))
     found = []
-    for start, fit in zip(starts, fits, strict=True):
-        model = Learned(fit, start.name, settings).kernel_model(ready.features)
+    for start, end in zip(starts, stage.run(labelings), strict=True):
+        fit = end.value
+        model = fit.model.kernel_model(ready.features)
         labels = model.label_pipeline().answer(ready.sample.columns)
         loss = fit.model.objective / c
         found.append(

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import Learned, calibrated_c, race
+from dmkc.clusterers.margin.learn import calibrated_c, on_sample
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.clusterers.starts import k_means_start, starts_on_sample
 from dmkc.data import as_rows
@@ -119,17 +119,18 @@ def oracle(
         for price, balance in itertools.product(PRICES, BALANCES if m == 2 else (None,)):
             margin = MarginSettings(base * price, balance, 2.0, 5e-3, 1e-2, 30, "clarabel")
             with one_blas_thread():
-                found = race(ready, margin, m, starts, Progress(0, 1e-3))
-            for start, fit in zip(starts, found, strict=True):
+                stage, labelings = on_sample(ready, margin, m, starts, Progress(0, 1e-3))
+                found = stage.run(labelings)
+            for end in found:
                 if best[0] == 100.0:  # nothing is left to gain
                     return best, fits, which
-                model = Learned(fit, start.name, margin).kernel_model(ready.features)
+                model = end.value.model.kernel_model(ready.features)
                 score = quality(y, model.label_pipeline()(X))
                 fits += 1
                 if score > best:
                     best = score
                     which = f"{scale} columns, width {width}, C {margin.C:.3g}, "
-                    which += f"balance {balance}, {start.name}"
+                    which += f"balance {balance}, {end.name}"
     return best, fits, which
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from dmkc import Gaussian
 from dmkc.clusterers.planes.fit import Course
-from dmkc.clusterers.planes.learn import PlaneSettings, Space, problem_of, pull_of, race
+from dmkc.clusterers.planes.learn import PlaneFeatures, PlaneSettings, on_sample, pull_of
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.data import as_rows
@@ -106,7 +106,7 @@ def oracle(
 
 def searched(ready: Prepared, y: np.ndarray, more: Sequence[Start], wider: bool) -> dict[str, Any]:
     """The smallest errors over losses, c1, c2, ridge and starts in one space of features."""
-    space = Space.of(ready.features)
+    features = PlaneFeatures.of(ready.features)
     bank = len(ready.features.kernels) > 1
     kinds = STARTS if bank else STARTS + FEATURE_STARTS
     starts = [Start("truth", y), *starts_on_sample(ready, kinds, 2, 2, 0), *more]
@@ -116,11 +116,11 @@ def searched(ready: Prepared, y: np.ndarray, more: Sequence[Start], wider: bool)
     for loss, c1, (share, ridge) in itertools.product(LOSSES, prices, strengths):
         course = Course(TOL, MOST_ROUNDS, 0.02, "auto")
         settings = PlaneSettings(2, c1, np.nan, ridge, loss == "hinge", True, course)
-        problem = problem_of(space, settings)
-        c2 = share * pull_of(ready, space, problem, starts[1:])
-        fits = race(ready, space, replace(problem, c2=c2), course, starts, Progress(0, 1e-3))
-        for start, fit in zip(starts, fits, strict=True):
-            labels = space.kernel_model(fit).label_pipeline()(ready.survey.sample)
+        c2 = share * pull_of(ready, features, settings, starts[1:])
+        settings = replace(settings, c2=c2)
+        stage, labelings = on_sample(ready, features, settings, starts, Progress(0, 1e-3))
+        for start, end in zip(starts, stage.run(labelings), strict=True):
+            labels = features.model(end.value.model).label_pipeline()(ready.survey.sample)
             error = 100.0 * (1.0 - accuracy(y, labels))
             if start.name == "truth":
                 found["from the truth"] = min(found["from the truth"], error)

@@ -16,9 +16,10 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
-from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit, run_together
-from dmkc.clusterers.margin.geometry import TwoSided
+from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
+from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
+from dmkc.clusterers.together import run_together
 from dmkc.data import as_rows
 from dmkc.datasets import make_ringnorm
 from dmkc.kernels import Gaussian, Linear, Polynomial
@@ -197,7 +198,7 @@ def _fits(p: Prepared, batch: bool) -> float:
     """Seconds of sixteen fits on all rows that start from random models."""
     rng = np.random.default_rng(2)
     size = p.features.offsets[-1]
-    geometry = TwoSided(p.features, np.zeros(size))
+    geometry = BinaryMargin(p.features, np.zeros(size))
     settings = MarginSettings(75.0, 0.3, 2.0, 1e-3, 1e-3, 20, "clarabel")
     points = [(rng.normal(size=size) / np.sqrt(size), 0.0) for _ in range(16)]
     fits = [
@@ -206,10 +207,10 @@ def _fits(p: Prepared, batch: bool) -> float:
     ]
     began = time.perf_counter()
     if batch:
-        run_together(fits, p.everywhere.cuts)
+        run_together(fits, p.everywhere)
     else:
         for fit in fits:
-            run_together([fit], p.everywhere.cuts)
+            run_together([fit], p.everywhere)
     return time.perf_counter() - began
 
 

@@ -175,7 +175,9 @@ def test_starts_in_a_batch_are_those_run_alone():
     inits = [X[i : i + 7] for i in (0, 50, 100)]
     alone = [KMeans(7, init=i).fit(X) for i in inits]
     from dmkc.clusterers.kmeans.kmeans import frame_of
-    from dmkc.clusterers.kmeans.lloyd import Points, Run, lloyd, measured
+    from dmkc.clusterers.kmeans.lloyd import Lloyd, Run
+    from dmkc.clusterers.race import Named, Stage
+    from dmkc.clusterers.rowset import SpreadRows
     from dmkc.data import as_rows
     from dmkc.scan.engine import ThreadEngine
     from dmkc.scan.grid import Grid
@@ -183,21 +185,16 @@ def test_starts_in_a_batch_are_those_run_alone():
 
     rows, engine = as_rows(X), ThreadEngine()
     grid = Grid.plan(2000, 3, engine.block_bytes, engine.threads)
-    points = Points(engine, rows.blocks(grid.block_rows), grid)
+    blocks = list(rows.blocks(grid.block_rows))
+    points = SpreadRows(engine, grid, blocks, 3, X.dtype, None)
     survey = points.run(SurveyScan(np.arange(3)))
     frame = frame_of(survey, None, rows)
     tol = 1e-4 * float(np.mean(X.var(axis=0)))
-    together = lloyd(
-        points,
-        frame,
-        [Run(str(i), c) for i, c in enumerate(inits)],
-        tol,
-        300,
-        lambda run: None,
-    )
-    for one, run in zip(alone, together, strict=True):
-        assert run.n_iter == one.n_iter_
-        assert measured(points, frame, run)[0].inertia == pytest.approx(one.inertia_, rel=1e-12)
+    lloyd = Lloyd(frame, 0.0, tol, 300, lambda name, run: None)
+    starts = [Named(str(i), Run(centres=c)) for i, c in enumerate(inits)]
+    for one, end in zip(alone, Stage(points, lloyd.measured).run(starts), strict=True):
+        assert end.value.n_iter == one.n_iter_
+        assert end.value.inertia == pytest.approx(one.inertia_, rel=1e-12)
 
 
 def test_inertia_never_rises():

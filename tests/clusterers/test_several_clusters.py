@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from dmkc import MultipleKernelClustering
 from dmkc.clusterers.margin import cccp
 from dmkc.clusterers.margin import learn as margin
-from dmkc.clusterers.margin.geometry import Several
+from dmkc.clusterers.margin.geometry import MulticlassMargin
 from dmkc.kernels import Gaussian, Linear
 
 
@@ -184,7 +184,9 @@ def test_more_clusters_than_distinct_rows_ends_with_a_warning_or_a_sentence():
 def test_two_clusters_by_one_score_or_by_two_agree_on_separable_rows(monkeypatch, seed):
     X, y = make_blobs([90, 60], centers=[[0, 0], [6, 1]], cluster_std=0.6, random_state=seed)
     one = make(2).fit(X)
-    monkeypatch.setattr(margin, "geometry_of", lambda features, m, mean: Several(features, m))
+    monkeypatch.setattr(
+        margin, "geometry_of", lambda features, m, mean: MulticlassMargin(features, m)
+    )
     two = make(2).fit(X)
     assert len(one.model_.biases) == 1 and len(two.model_.biases) == 2
     assert adjusted_rand_score(y, one.labels_) == 1.0

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from dmkc.clusterers.planes import solvers as planes_solvers
 from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
+from dmkc.clusterers.rowset import SampleRows
+from dmkc.clusterers.together import run_together
 from dmkc.scan.planes import PlaneScan
 
 
@@ -35,13 +37,7 @@ def fit(X, z, problem, solver="irls", gap=1e-6, weights=None, leaf_rows=64, befo
     columns = np.column_stack([X, z, np.ones(len(X)) if weights is None else weights])
     asker = Asker(problem, d, None, None, before and before.working)
     solving = solve_convex(asker, solver, before and before.model, gap, lambda *_: None)
-    request = next(solving)
-    while True:
-        node = PlaneScan((request,), d + 1).block(columns, 0, leaf_rows)
-        try:
-            request = solving.send([node[0]])
-        except StopIteration as stop:
-            return stop.value
+    return run_together([solving], SampleRows(columns, leaf_rows, weight_at=d + 1))[0]
 
 
 def problem_17(X, z, problem, k):

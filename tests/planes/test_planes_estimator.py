@@ -197,9 +197,9 @@ def test_explained_share_and_history():
 def test_a_collapse_counts_against_a_fit_of_two_clusters(k, kept):
     """Of several clusters the others are still there, and the farthest apart are kept."""
     model = Planes(np.ones((k, 1)), np.zeros(k))
-    shares = np.full(k, 1 / k)
-    fits = [
-        PlaneFit(model, 1.0, 0.5, shares, 0.0, 3, False, TOO_SMALL),
-        PlaneFit(model, 1.0, 0.5, shares, 0.0, 3, True, "labels settled"),
-    ]
-    assert best_of(fits, [0.4, 0.2]) == kept
+
+    def fit(separation, converged, reason):
+        end = {"shares": np.full(k, 1 / k), "n_iter": 3, "converged": converged, "reason": reason}
+        return PlaneFit(model, 1.0, 0.5, 0.0, separation, **end)
+
+    assert best_of([fit(0.4, False, TOO_SMALL), fit(0.2, True, "labels settled")]) == kept

@@ -37,7 +37,7 @@ def reference(X, label, model):
 
 def scanned(X, requests, leaf_rows=256, first=0):
     scan = CutScan.of(requests, X.dtype)
-    return scan.unpack(scan.block(X, first, leaf_rows), requests)
+    return scan.unpack(scan.block(X, first, leaf_rows))
 
 
 def random_requests(rng, width, counts):
@@ -136,12 +136,12 @@ def test_the_two_ways_of_scanning_agree_on_random_rows():
     (many,) = scanned(X, [request])
     for model, sums in zip(request.models, many, strict=True):
         ((one,),) = scanned(X, [CutRequest(request.label, (model,))])
-        assert sums.mark == one.mark
-        assert_same(sums, {k: v for k, v in vars(one).items() if k != "mark"}, rtol=1e-11)
+        assert sums.label_hash == one.label_hash
+        assert_same(sums, {k: v for k, v in vars(one).items() if k != "label_hash"}, rtol=1e-11)
 
 
 @pytest.mark.parametrize("n_models", [1, 2 * FUSED_MODELS])
-def test_marks_add_up_row_by_row_and_know_the_row_number(n_models):
+def test_label_hashes_add_up_row_by_row_and_know_the_row_number(n_models):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(130, 16))
     requests = random_requests(rng, 16, [n_models])
@@ -149,15 +149,15 @@ def test_marks_add_up_row_by_row_and_know_the_row_number(n_models):
     alone = [scanned(X[i : i + 1], requests, leaf_rows=64, first=64 + i)[0] for i in range(130)]
     for p, model in enumerate(requests[0].models):
         positive = X @ model.w + model.b >= 0
-        marks = [sums[p].mark for sums in alone]
-        assert all((mark != 0) == side for mark, side in zip(marks, positive, strict=True))
-        assert len({m for m in marks if m}) == positive.sum()
-        assert whole[p].mark == sum(marks) % 2**64
+        hashes = [sums[p].label_hash for sums in alone]
+        assert all((value != 0) == side for value, side in zip(hashes, positive, strict=True))
+        assert len({m for m in hashes if m}) == positive.sum()
+        assert whole[p].label_hash == sum(hashes) % 2**64
 
 
 @settings(max_examples=30, deadline=None)
 @given(rows=st.integers(2, 300), seed=st.integers(0, 2**20), data=st.data())
-def test_marks_differ_when_one_row_changes_side(rows, seed, data):
+def test_label_hashes_differ_when_one_row_changes_side(rows, seed, data):
     side = np.where(np.random.default_rng(seed).random(rows) < 0.5, -1.0, 1.0)
     X = np.zeros((rows, 16))
     X[:, 0] = side
@@ -165,7 +165,7 @@ def test_marks_differ_when_one_row_changes_side(rows, seed, data):
     ((before,),) = scanned(X, [CutRequest(reader, (reader,))])
     X[data.draw(st.integers(0, rows - 1)), 0] *= -1
     ((after,),) = scanned(X, [CutRequest(reader, (reader,))])
-    assert before.mark != after.mark
+    assert before.label_hash != after.label_hash
     assert after.changed == 0
 
 
@@ -183,9 +183,9 @@ def test_bits_do_not_depend_on_the_blocks(n, n_models, dtype):
             Held(X[a : a + grid.block_rows].copy(), a, min(n, a + grid.block_rows))
             for a in range(0, n, grid.block_rows)
         ]
-        found.append(scan.unpack(engine.scan(scan, blocks, grid), requests))
+        found.append(scan.unpack(engine.scan(scan, blocks, grid)))
         anew = engine.scan(Through(np.ascontiguousarray, scan), blocks, grid)
-        found.append(scan.unpack(anew, requests))
+        found.append(scan.unpack(anew))
     for other in found[1:]:
         for a, b in zip(found[0][0], other[0], strict=True):
             assert_same(b, vars(a), rtol=0, atol=0)

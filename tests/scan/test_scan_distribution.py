@@ -12,7 +12,7 @@ from dmkc.scan.distribution import (
     LossShape,
 )
 from dmkc.scan.grid import Grid, fold_pieces
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 SHAPE = LossShape(0.3, 0.4, 0.01, 0.07)
 USED, WEIGHT_AT, TIE_AT, WIDTH = 5, 5, 6, 16
@@ -43,7 +43,7 @@ def request(seed, s, tied=9, curved=True):
 def run(requests, X, leaf_rows=64, dtype=np.float64):
     scan = DistributionScan.of(requests, np.dtype(dtype), WEIGHT_AT)
     node = scan.block(X.astype(dtype), 0, leaf_rows)
-    return [a for (a,) in scan.unpack(node, requests)]
+    return scan.unpack(node)
 
 
 def at(scores, X):
@@ -120,7 +120,7 @@ def test_a_batch_is_its_members():
     requests = [request(seed, 1) for seed in range(4)]
     for alone, r in zip(run(requests, X), requests, strict=True):
         (one,) = run([r], X)
-        assert one.loss == pytest.approx(alone.loss) and one.mark == alone.mark
+        assert one.loss == pytest.approx(alone.loss) and one.label_hash == alone.label_hash
         np.testing.assert_allclose(one.square, alone.square)
         np.testing.assert_allclose(one.tied_scores, alone.tied_scores)
 
@@ -147,7 +147,7 @@ def test_without_ties_and_weights():
     r = request(4, 1, tied=0)
     free = DistributionRequest(r.label, np.empty(0, int), r.point, r.before, SHAPE, USED, -1, True)
     scan = DistributionScan.of([free], np.dtype(np.float64), -1)
-    ((found,),) = scan.unpack(scan.block(X, 0, 64), [free])
+    (found,) = scan.unpack(scan.block(X, 0, 64))
     assert found.total == len(X) and found.tied_scores.shape == (1, 0)
     y = np.where(at(r.label, X) >= 0, 1, -1)
     assert found.loss == pytest.approx(SHAPE.free * SHAPE.of(y * at(r.point, X)).sum())

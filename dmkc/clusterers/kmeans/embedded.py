@@ -8,21 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.lloyd import (
-    PLAIN,
-    Points,
-    Report,
-    Run,
-    lloyd,
-    measured,
-    seeded,
-    settled,
-)
+from dmkc.clusterers.kmeans.lloyd import HeldPoints, Lloyd, Report, Run, on_sample, seeded
 from dmkc.clusterers.labelling import Pipeline
+from dmkc.clusterers.race import Named, Stage
 from dmkc.clusterers.rowset import After, RowSet, SpreadRows
 from dmkc.data import Weighted
 from dmkc.kernels.unit import Embedding
-from dmkc.scan.assign import Centroids
+from dmkc.scan.assign import PLAIN, Centroids
 
 TOLERANCE = 1e-6
 """Squared moves of the centroids at which k-means stops, as a part of the rows' mean square."""
@@ -81,38 +73,54 @@ class PartitionModel:
         return Pipeline(self.embedding.columns, self.embedding)
 
 
-def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> Points:
-    """All rows of an embedding: held where they are if they fit in memory, else made anew."""
+def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> tuple[RowSet, float]:
+    """All rows of an embedding, and their mean square.
+
+    They are held where they are if they fit in memory, else made anew on every scan.
+    """
     make: Callable[[Any], Any] = Embedded(embedding, rows.weight_at)
     if not isinstance(rows, SpreadRows):
         rows.n_scans += 1
         few = Embedded(embedding, rows.weight_at)(rows.collect(_as_they_are, "columns"))
         weights = np.ones(len(few.rows)) if few.weights is None else few.weights
-        return Points.here(few.rows, weights)
+        held = HeldPoints(few.rows, weights)
+        return held, held.mean_square
     if rows.make is not None:
         make = After(rows.make, make)
-    if 8 * rows.n_rows * embedding.n_dimensions <= rows.engine.memory:
+    width, double = embedding.n_dimensions, np.dtype(np.float64)
+    if 8 * rows.n_rows * width <= rows.engine.memory:
         rows.n_scans += 1
-        held = rows.engine.hold(make, rows.blocks, "embedding")
-        return Points(rows.engine, held, rows.grid, None, mean_square)
-    return Points(rows.engine, rows.blocks, rows.grid, make, mean_square)
+        blocks = rows.engine.hold(make, rows.blocks, "embedding")
+        return SpreadRows(rows.engine, rows.grid, blocks, width, double, None), mean_square
+    return SpreadRows(rows.engine, rows.grid, rows.blocks, width, double, make), mean_square
 
 
 def starts_on(
-    sample: np.ndarray, weights: np.ndarray, k: int, n_init: int, max_iter: int, seed: int
-) -> Run:
-    """The best of several starts after k-means on a sample."""
-    runs = [Run(f"k-means++ {i + 1}", seeded(sample, weights, k, seed + i)) for i in range(n_init)]
-    tol = TOLERANCE * float(weights @ np.einsum("ij,ij->i", sample, sample)) / weights.sum()
-    found = settled(sample, weights, runs, tol, max_iter, lambda run: None)
-    return min(found, key=lambda run: run.inertia)
+    sample: np.ndarray, weights: np.ndarray, k: int, n_init: int, seed: int
+) -> list[Named[Run]]:
+    """Starts by k-means++ on a sample."""
+    centres = [seeded(sample, weights, k, seed + i) for i in range(n_init)]
+    return [Named(f"k-means++ {i + 1}", Run(centres=some)) for i, some in enumerate(centres)]
 
 
-def carry_on(points: Points, run: Run, max_iter: int, report: Report) -> tuple[Run, np.ndarray]:
-    """Go on from a run's centroids; the run with its inertia, and the sizes of its clusters."""
-    tol = TOLERANCE * points.mean_square
-    (run,) = lloyd(points, PLAIN, [replace(run, converged=False)], tol, max_iter, report)
-    return measured(points, PLAIN, run)
+def on_embedded_sample(
+    rows: np.ndarray, weights: np.ndarray, max_iter: int
+) -> Stage[Run, Any, Run]:
+    """k-means of the embedded rows of a sample."""
+    tol = TOLERANCE * HeldPoints(rows, weights).mean_square
+    return on_sample(rows, weights, tol, max_iter, _silent)
+
+
+def from_runs(
+    points: RowSet, mean_square: float, max_iter: int, report: Report
+) -> Stage[Run, Any, Run]:
+    """k-means of all embedded rows, from the centroids found so far."""
+    lloyd = Lloyd(PLAIN, mean_square, TOLERANCE * mean_square, max_iter, report)
+    return Stage(points, lloyd.measured)
+
+
+def _silent(name: str, run: Run) -> None:
+    """Nobody is told of steps on the sample."""
 
 
 def _as_they_are(columns: np.ndarray) -> np.ndarray:

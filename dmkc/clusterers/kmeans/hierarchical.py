@@ -237,7 +237,7 @@ class HierarchicalKernelKMeans(PartitionClusterer):
     def _partition(self, reduction: Reduction, own: LayerSettings, job: Job) -> Partition:
         kernels, m = reduction.kernels, len(reduction.kernels)
         widths = tuple(min(w, reduction.size) for w in own.widths)
-        rng = np.random.default_rng([job.features.seed, 6])
+        rng = np.random.default_rng([job.seed, 6])
         draws = []
         for _ in range(own.n_masks):
             if own.nodes is None:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import time
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dmkc.clusterers import labelling
-from dmkc.clusterers.base import integer, number, one_of, seed_of
-from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.base import Clusterer, Job, integer, number, one_of
 from dmkc.clusterers.kmeans.centroids import CentroidModel
-from dmkc.clusterers.kmeans.lloyd import Points, Run, lloyd, measured, oversampled, seeded, settled
+from dmkc.clusterers.kmeans.lloyd import (
+    Lloyd,
+    Report,
+    Run,
+    lowest,
+    on_sample,
+    oversampled,
+    seeded,
+)
+from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import SCALES, check_enough, check_finite, check_weighted, scaling_of
+from dmkc.clusterers.race import Named, Stage, race
+from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
-from dmkc.data import Rows, as_rows
+from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.progress import Progress
 from dmkc.scan.assign import Frame
-from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan
 
 STARTS = ("k-means++", "k-means||", "random")
@@ -30,7 +38,16 @@ SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
 """Rows whose squared offset is below this many times their variance need no shift."""
 
 
-class KMeans(RowClusterer):
+@dataclass(frozen=True)
+class FramedRows:
+    """Rows that can be scanned, and how k-means sees them."""
+
+    everywhere: SpreadRows
+    survey: Survey
+    frame: Frame
+
+
+class KMeans(Clusterer[FramedRows]):
     """Lloyd's k-means on rows in memory, in Dask collections and in Zarr stores.
 
     From the same start it takes the same steps as ``sklearn.cluster.KMeans`` and ends with the same
@@ -118,57 +135,43 @@ class KMeans(RowClusterer):
         self.verbose = verbose
         self.client = client
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
-        """Cluster the rows of `X`; `y` is ignored.
+    def _begin(self, job: Job) -> Job:
+        check_enough(job.rows.n_rows, self.n_clusters)
+        self._check_centroids(job.rows.n_columns)
+        return job
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.
-        """
-        seed = seed_of(self.random_state)
-        self._check_parameters()
-        rows = as_rows(X)
-        check_enough(rows.n_rows, self.n_clusters)
-        self._check_centroids(rows.n_columns)
-        engine, progress = open_engine(self.client, self), Progress(self.verbose, self.tol)
-        with one_blas_thread():
-            self._fit(rows, engine, sample_weight, seed, progress)
-        self._remember_columns(rows)
-        self.history_ = progress.history()
-        seconds = time.perf_counter() - progress.began
-        progress.end(
-            f"{self.n_iter_} steps, inertia {self.inertia_:.6g}, {self.n_scans_} scans of all "
-            f"rows, {seconds:.1f} s"
-        )
-        return self
-
-    def _fit(
-        self, rows: Rows, engine: Engine, sample_weight: Any, seed: int, progress: Progress
-    ) -> None:
-        layout = self._layout(rows, engine)
+    def _prepare(self, job: Job) -> FramedRows:
+        rows, engine, layout = job.rows, job.engine, self._layout(job.rows, job.engine)
         grid = layout.grid
-        blocks = row_blocks(rows, engine, grid, layout.mode, sample_weight)
-        points = Points(engine, blocks, grid)
-        positions = sample_of(rows, layout.sample_rows, seed)
-        survey: Survey = points.run(SurveyScan(positions))
+        blocks = row_blocks(rows, engine, grid, layout.mode, job.sample_weight)
+        positions = sample_of(rows, layout.sample_rows, job.seed)
+        survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
         check_finite(survey, rows)
         check_weighted(survey, self.n_clusters)
-        frame = frame_of(survey, self.scale, rows)
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
-        progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
+        job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
+        everywhere = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
+        return FramedRows(everywhere, survey, frame_of(survey, self.scale, rows))
 
-        points.mean_square, tol = _spread(survey, frame, self.tol)
-        whole = len(positions) == rows.n_rows
-        runs = self._starts(points, frame, survey, tol, whole, seed, progress)
-        runs = lloyd(points, frame, runs, tol, self.max_iter, _reporter(progress, "all"))
-        found = [measured(points, frame, run) for run in runs]
-        best, sizes = min(found, key=lambda pair: pair[0].inertia)
-        self._keep(best, sizes, CentroidModel(frame, best.centres, grid.leaf_rows), rows)
-        pipeline = self.model_.label_pipeline()
-        if rows.container.lazy:
-            self.labels_ = labelling.apply(rows, pipeline, np.dtype(np.int32), None)
+    def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
+        frame, survey, points = prepared.frame, prepared.survey, prepared.everywhere
+        mean_square, tol = _spread(survey, frame, self.tol)
+        report = _reporter(job.progress, "all")
+        on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
+        starts = self._starts(prepared, job.seed)
+        if self._settles_on_sample(prepared):
+            sample, weights = frame.moved(survey.sample), survey.sample_weights
+            report = _reporter(job.progress, "sample")
+            first = on_sample(sample, weights, tol, self.max_iter, report)
+            found = race(starts, first, on_all, lowest, refine="all")
         else:
-            labels = np.concatenate(engine.collect(pipeline.answer, blocks, "labels"))
-            self.labels_ = rows.container.wrap(labels)
-        self.n_scans_ = points.n_scans + 1
+            found = race(starts, on_all, None, lowest)
+        return Learned(found.value, found.name, None)
+
+    def _settles_on_sample(self, prepared: FramedRows) -> bool:
+        """Whether starts are carried on from a sample that is not all rows."""
+        is_all = len(prepared.survey.sample_weights) == prepared.everywhere.n_rows
+        return isinstance(self.init, str) and self.init == "k-means++" and not is_all
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         self._check_parameters()
@@ -200,24 +203,17 @@ class KMeans(RowClusterer):
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
             raise ValueError("init must be finite, but holds NaN or infinite values.")
 
-    def _starts(
-        self,
-        points: Points,
-        frame: Frame,
-        survey: Survey,
-        tol: float,
-        whole: bool,
-        seed: int,
-        progress: Progress,
-    ) -> list[Run]:
-        """The centroids to begin from; those of a sample have settled on it."""
+    def _starts(self, prepared: FramedRows, seed: int) -> list[Named[Run]]:
+        """The centroids to begin from."""
+        frame, survey = prepared.frame, prepared.survey
         if not isinstance(self.init, str):
-            return [Run("given", frame.moved(np.asarray(self.init, dtype=np.float64)))]
+            given = frame.moved(np.asarray(self.init, dtype=np.float64))
+            return [Named("given", Run(centres=given))]
         k, init = self.n_clusters, self.init
         names = [init if self.n_init == 1 else f"{init} {i + 1}" for i in range(self.n_init)]
         sample, weights = frame.moved(survey.sample), survey.sample_weights
         rng = np.random.default_rng([seed, 5])
-        runs = []
+        starts = []
         for i, name in enumerate(names):
             if init == "k-means++":
                 centres = seeded(sample, weights, k, seed + i)
@@ -226,37 +222,29 @@ class KMeans(RowClusterer):
                 some = sample[rng.choice(heavy, k, replace=False)]
                 centres = some
                 if init == "k-means||":
-                    centres = oversampled(points, frame, some[0], k, seed + i)
-            runs.append(Run(name, centres))
-        if init != "k-means++" or whole:
-            return runs
-        report = _reporter(progress, "sample")
-        return settled(sample, weights, runs, tol, self.max_iter, report)
+                    centres = oversampled(prepared.everywhere, frame, some[0], k, seed + i)
+            starts.append(Named(name, Run(centres=centres)))
+        return starts
 
-    def _keep(self, run: Run, sizes: np.ndarray, model: CentroidModel, rows: Rows) -> None:
-        if not run.converged:
-            warnings.warn(
-                "KMeans stopped before it converged (max_iter was reached); increase max_iter or "
-                "tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        empty = int(np.sum(sizes == 0))
-        if empty:
-            warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: there are fewer distinct rows "
-                "than clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _store_fit(self, learned: Learned[Run, None], prepared: FramedRows, rows: Rows) -> None:
+        run, sizes = learned.fit, learned.fit.shares
+        model = CentroidModel(prepared.frame, run.centres, prepared.everywhere.grid.leaf_rows)
         order = size_order(sizes, model.label_pipeline(), rows)
         self.model_ = model.in_order(order)
         self.cluster_centers_ = self.model_.frame.original(self.model_.centres)
         self.cluster_sizes_ = sizes[order]
         self.inertia_ = self.objective_ = run.inertia
-        self.start_ = run.name
-        self.n_iter_ = run.n_iter
-        self.converged_ = run.converged
+
+    def _warn_of_empty(self, empty: int, n_clusters: int) -> None:
+        warnings.warn(
+            f"{empty} of {n_clusters} clusters are empty: there are fewer distinct rows than "
+            "clusters.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _summary(self) -> str:
+        return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
 
     def transform(self, X: Any) -> Any:
         """Distances of every row to all centroids, in scaled columns."""
@@ -290,11 +278,11 @@ def _spread(survey: Survey, frame: Frame, tol: float) -> tuple[float, float]:
     return float(np.sum(unit * (variance + offset**2))), tol * float(np.mean(unit * variance))
 
 
-def _reporter(progress: Progress, on: str) -> Any:
-    def report(run: Run) -> None:
+def _reporter(progress: Progress, on: str) -> Report:
+    def report(name: str, run: Run) -> None:
         progress.note(
-            f"{on} rows, {run.name}, step {run.n_iter}: inertia {run.inertia:.6g}",
-            start=run.name,
+            f"{on} rows, {name}, step {run.n_iter}: inertia {run.inertia:.6g}",
+            start=name,
             on=on,
             round=run.n_iter,
             objective=run.inertia,

@@ -1,4 +1,4 @@
-"""Lloyd's algorithm on scans, for a batch of starts at once.
+"""Lloyd's algorithm on scans, as a fit that shares them with other starts.
 
 Stops as scikit-learn does: when no label changes, or when the centroids move by no more than the
 tolerance.  Labels are not stored: equal labels give equal sums, bit for bit, so that "no label
@@ -8,148 +8,170 @@ changes" is "no centroid changes".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.race import Stage
+from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import distinct_rows
+from dmkc.clusterers.together import Fit
 from dmkc.data import Weighted
-from dmkc.scan.assign import Centroids, CostScan, FarScan, Frame, KMeansScan
-from dmkc.scan.base import Scan, Through
-from dmkc.scan.engine import Block, Engine, Held, load
-from dmkc.scan.grid import Grid, Node, leaf_rows_for
+from dmkc.scan.assign import (
+    PLAIN,
+    CentroidRequest,
+    Centroids,
+    CentroidSums,
+    CostScan,
+    FarScan,
+    Frame,
+)
+from dmkc.scan.base import Scan
+from dmkc.scan.grid import Node, leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.requests import ScanRequest
 
-PLAIN = Frame(np.empty(0), np.empty(0), np.dtype(np.float64))
-"""Rows as they are."""
 ROUNDS = 5
 """Rounds of oversampling of k-means||, each of twice as many rows as there are clusters."""
 
 
 @dataclass
-class Points:
-    """Rows in blocks, on which scans of k-means run."""
+class HeldPoints(RowSet):
+    """Rows in this process's memory with their weights, as k-means sees them."""
 
-    engine: Engine | None
-    """None: there is one block, in this process's memory."""
-    blocks: Sequence[Block]
-    grid: Grid
-    make: Callable[[Any], Any] | None = None
-    """Makes the rows on every scan; None when the blocks are the rows already."""
-    mean_square: float = 0.0
-    """Mean of the squared rows, in the frame that k-means sees them in."""
+    rows: np.ndarray
+    weights: np.ndarray
     n_scans: int = 0
+    weight_at = -1
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return self.rows.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.rows.dtype
+
+    @property
+    def mean_square(self) -> float:
+        squares = float(self.weights @ np.einsum("ij,ij->i", self.rows, self.rows))
+        return squares / float(self.weights.sum())
 
     def run(self, scan: Scan) -> Node:
         self.n_scans += 1
-        whole = scan if self.make is None else Through(self.make, scan)
-        if self.engine is None:
-            with one_blas_thread():
-                return whole.block(load(self.blocks[0]), 0, self.grid.leaf_rows)
-        return self.engine.scan(whole, self.blocks, self.grid)
+        with one_blas_thread():
+            return scan.block(Weighted(self.rows, self.weights), 0, leaf_rows_for(self.width))
 
-    @classmethod
-    def here(cls, rows: np.ndarray, weights: np.ndarray) -> Points:
-        """Rows in this process's memory, in the frame already."""
-        grid = Grid(len(rows), leaf_rows_for(rows.shape[1]), 0)
-        held = [Held(Weighted(rows, weights), 0, len(rows))]
-        squares = float(weights @ np.einsum("ij,ij->i", rows, rows))
-        return cls(None, held, grid, None, squares / float(weights.sum()))
+    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+        self.n_scans += 1
+        return func(self.rows)
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, kw_only=True)
+class Run(FitEnd):
     """One start as far as it has come."""
 
-    name: str
     centres: np.ndarray
     """Clusters x columns, in the frame."""
-    n_iter: int = 0
     moved: float = np.inf
     """Sum of the squared moves of the centroids in the last step."""
     inertia: float = np.inf
     """Inertia before the last step, from scores; exact only once it has been measured."""
+    shares: np.ndarray = field(default_factory=lambda: np.empty(0))
+    """Weights of the clusters; as of the last step until they have been measured."""
+    n_iter: int = 0
     converged: bool = False
+    reason: str = MAX_ITER_REACHED
 
 
-Report = Callable[[Run], Any]
+Report = Callable[[str, Run], None]
+"""Told of every step, with the name of the start."""
 
 
-def lloyd(
-    points: Points,
-    frame: Frame,
-    runs: Sequence[Run],
-    tol: float,
-    max_iter: int,
-    report: Report,
-) -> list[Run]:
-    """Carry all runs on until each has settled; those that have leave the batch.
+@dataclass(frozen=True)
+class Lloyd:
+    """k-means of some rows."""
 
-    `tol` is an absolute bound on the sum of the squared moves of a run's centroids.
-    """
-    runs = list(runs)
-    for _ in range(max_iter):
-        active = [r for r, run in enumerate(runs) if not run.converged]
-        if not active:
-            break
-        centres = np.stack([runs[r].centres for r in active])
-        sums, totals, scored = points.run(KMeansScan(Centroids(frame, centres)))
-        for r, own_sums, weights, score in zip(active, sums, totals, scored, strict=True):
-            old = runs[r]
-            new = _next_centres(points, frame, old.centres, own_sums, weights)
-            moved = float(np.sum((new - old.centres) ** 2))
-            runs[r] = Run(
-                old.name,
-                new,
-                old.n_iter + 1,
-                moved,
-                max(points.mean_square * float(weights.sum()) + float(score), 0.0),
-                np.array_equal(new, old.centres) or moved <= tol,
+    frame: Frame
+    mean_square: float
+    """Mean of the squared rows, in the frame."""
+    tol: float
+    """Absolute bound on the sum of the squared moves of the centroids."""
+    max_iter: int
+    report: Report
+
+    def fit(self, name: str, run: Run) -> Fit[Any, Run]:
+        """Go on from a run's centroids until they settle."""
+        for _ in range(self.max_iter):
+            found: CentroidSums = yield CentroidRequest(self.frame, run.centres)
+            centres = yield from self._next_centres(run.centres, found.sums, found.weights)
+            moved = float(np.sum((centres - run.centres) ** 2))
+            done = np.array_equal(centres, run.centres) or moved <= self.tol
+            inertia = self.mean_square * float(found.weights.sum()) + found.score
+            run = Run(
+                centres=centres,
+                moved=moved,
+                inertia=max(inertia, 0.0),
+                shares=found.weights,
+                n_iter=run.n_iter + 1,
+                converged=done,
+                reason=SETTLED if done else MAX_ITER_REACHED,
             )
-            report(runs[r])
-    return runs
+            self.report(name, run)
+            if done:
+                break
+        return run
+
+    def measured(self, name: str, run: Run) -> Fit[Any, Run]:
+        """The same, ending with the exact inertia and weights of the clusters."""
+        run = yield from self.fit(name, run)
+        scan = CostScan(Centroids(self.frame, run.centres[None]))
+        sizes, inertia = yield ScanRequest(scan)
+        return replace(run, inertia=float(inertia[0]), shares=sizes)
+
+    def _next_centres(
+        self, centres: np.ndarray, sums: np.ndarray, weights: np.ndarray
+    ) -> Fit[Any, np.ndarray]:
+        """Means of the clusters; an empty one takes the row that is farthest from its centroid."""
+        empty = np.flatnonzero(weights == 0)
+        if len(empty):
+            scan = FarScan(Centroids(self.frame, centres[None]), len(empty))
+            _, _, rows, heavy, labels, distances = yield ScanRequest(scan)
+            sums, weights = sums.copy(), weights.copy()
+            for cluster, row, weight, label, distance in zip(
+                empty, rows, heavy, labels, distances, strict=False
+            ):
+                if distance > 0 and weight > 0:
+                    sums[label] -= weight * row
+                    weights[label] -= weight
+                    sums[cluster], weights[cluster] = weight * row, weight
+        share = np.where(weights > 0, weights, 1.0)[:, None]
+        return np.where(weights[:, None] > 0, sums / share, centres)
 
 
-def _next_centres(
-    points: Points, frame: Frame, centres: np.ndarray, sums: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    """Means of the clusters; an empty one takes the row that is farthest from its centroid."""
-    empty = np.flatnonzero(weights == 0)
-    if len(empty):
-        scan = FarScan(Centroids(frame, centres[None]), len(empty))
-        _, _, rows, heavy, labels, distances = points.run(scan)
-        sums, weights = sums.copy(), weights.copy()
-        for cluster, row, weight, label, distance in zip(
-            empty, rows, heavy, labels, distances, strict=False
-        ):
-            if distance > 0 and weight > 0:
-                sums[label] -= weight * row
-                weights[label] -= weight
-                sums[cluster], weights[cluster] = weight * row, weight
-    share = np.where(weights > 0, weights, 1.0)[:, None]
-    return np.where(weights[:, None] > 0, sums / share, centres)
+def on_sample(
+    rows: np.ndarray, weights: np.ndarray, tol: float, max_iter: int, report: Report
+) -> Stage[Run, Any, Run]:
+    """k-means of some rows in memory, in the frame already, ready to begin on all rows."""
+    points = HeldPoints(rows, weights)
+    lloyd = Lloyd(PLAIN, points.mean_square, tol, max_iter, report)
+
+    def begin(name: str, run: Run) -> Fit[Any, Run]:
+        found = yield from lloyd.fit(name, run)
+        return replace(found, n_iter=0)
+
+    return Stage(points, begin)
 
 
-def measured(points: Points, frame: Frame, run: Run) -> tuple[Run, np.ndarray]:
-    """A run with its exact inertia, and the weights of its clusters."""
-    sizes, inertia = points.run(CostScan(Centroids(frame, run.centres[None])))
-    return replace(run, inertia=float(inertia[0])), sizes
-
-
-def settled(
-    rows: np.ndarray,
-    weights: np.ndarray,
-    runs: Sequence[Run],
-    tol: float,
-    max_iter: int,
-    report: Report,
-) -> list[Run]:
-    """The runs after k-means on some rows in memory, ready to begin on all rows."""
-    points = Points.here(rows, weights)
-    found = lloyd(points, PLAIN, runs, tol, max_iter, report)
-    return [replace(run, n_iter=0, converged=False) for run in found]
+def lowest(runs: Sequence[Run]) -> int:
+    return int(np.argmin([run.inertia for run in runs]))
 
 
 def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -162,7 +184,7 @@ def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarr
     return centres
 
 
-def oversampled(points: Points, frame: Frame, first: np.ndarray, k: int, seed: int) -> np.ndarray:
+def oversampled(rows: RowSet, frame: Frame, first: np.ndarray, k: int, seed: int) -> np.ndarray:
     """k rows by k-means|| (Bahmani et al., 2012): rounds of far rows, weighted, then k-means++.
 
     Every round draws exactly 2 k rows, so that it needs no scan for the cost before it.
@@ -170,8 +192,8 @@ def oversampled(points: Points, frame: Frame, first: np.ndarray, k: int, seed: i
     candidates = first[None]
     for step in range(ROUNDS):
         scan = FarScan(Centroids(frame, candidates[None]), 2 * k, seed + step)
-        keys, _, rows, *_ = points.run(scan)
-        candidates = np.concatenate([candidates, rows[np.isfinite(keys)]])
+        keys, _, far, *_ = rows.run(scan)
+        candidates = np.concatenate([candidates, far[np.isfinite(keys)]])
     candidates = np.unique(candidates, axis=0)
-    weights, _ = points.run(CostScan(Centroids(frame, candidates[None])))
+    weights, _ = rows.run(CostScan(Centroids(frame, candidates[None])))
     return seeded(candidates, weights, k, seed)

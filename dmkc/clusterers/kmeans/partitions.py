@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.base import (
-    MAX_ITER_REACHED,
-    MORE_ITER,
-    Job,
-    KernelClusterer,
-    integer,
-    number,
-    one_of,
-    warn_of_end,
+from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of
+from dmkc.clusterers.kmeans.embedded import (
+    PartitionModel,
+    embedded_points,
+    from_runs,
+    on_embedded_sample,
+    starts_on,
 )
-from dmkc.clusterers.kmeans.embedded import PartitionModel, carry_on, embedded_points, starts_on
-from dmkc.clusterers.kmeans.lloyd import Run
+from dmkc.clusterers.kmeans.lloyd import Report, Run, lowest
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
+from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared
+from dmkc.clusterers.race import Named, race
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows
@@ -58,17 +57,23 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a fit has learned."""
+class PartitionFit(FitEnd):
+    """A relaxed partition, the space that it spans, and the clusters of the rows there."""
 
     embedding: Embedding
     partition: Partition
-    run: Run
-    sizes: np.ndarray
     kernel_weights: np.ndarray
     mean_square: float
     """Mean of the squared embedded rows."""
     captured: float
+    run: Run
+
+    def with_run(self, run: Run) -> PartitionFit:
+        """The same after k-means of other rows."""
+        return replace(self, run=run, shares=run.shares)
+
+
+PartitionLearned = Learned[PartitionFit, Settings]
 
 
 class PartitionClusterer(KernelClusterer):
@@ -137,7 +142,7 @@ class PartitionClusterer(KernelClusterer):
             diagonals=True,
         )
 
-    def _learn(self, prepared: Prepared, job: Job) -> Found | None:
+    def _learn(self, prepared: Prepared, job: Job) -> PartitionLearned | None:
         own = job.own
         k, sample = own.n_clusters, prepared.sample
         if k == 1:
@@ -155,46 +160,52 @@ class PartitionClusterer(KernelClusterer):
         embedding = reduction.embedding(coefficients, unit_rows)
         embedding = embedding.turned(sample.columns, sample.weights)
         rows = embedding(sample.columns)
-        run = starts_on(rows, sample.weights, k, own.n_init, KMEANS_STEPS, job.features.seed)
-        weights = reduction.weights(partition.kernel_weights)
-        nothing = np.zeros(k)
-        found = Found(embedding, partition, run, nothing, weights, mean_square, reduction.captured)
-        return self._on_rows(found, prepared.everywhere, KMEANS_STEPS, job.progress)
+        points, mean_square = embedded_points(prepared.everywhere, embedding, mean_square)
+        found = race(
+            starts_on(rows, sample.weights, k, own.n_init, job.seed),
+            on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
+            from_runs(points, mean_square, KMEANS_STEPS, _reporter(job.progress)),
+            lowest,
+        )
+        prepared.everywhere.n_scans += points.n_scans
+        fit = PartitionFit(
+            embedding,
+            partition,
+            reduction.weights(partition.kernel_weights),
+            mean_square,
+            reduction.captured,
+            found.value,
+            shares=found.value.shares,
+            n_iter=max(len(partition.values), 1),
+            converged=partition.converged,
+            reason=MAX_ITER_REACHED,
+        )
+        return Learned(fit, found.name, own, details=partition.details)
 
-    def _go_on(self, learned: Found, features: FeatureMap, rows: RowSet, job: Job) -> Found:
-        return self._on_rows(learned, rows, self.polish, job.progress)
-
-    def _on_rows(self, found: Found, rows: RowSet, max_iter: int, progress: Progress) -> Found:
-        """k-means of all embedded rows, from the centroids found so far."""
-        points = embedded_points(rows, found.embedding, found.mean_square)
-        run, sizes = carry_on(points, found.run, max_iter, _reporter(progress))
+    def _continue_on_all_rows(
+        self, learned: PartitionLearned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> PartitionLearned:
+        fit = learned.fit
+        points, mean_square = embedded_points(rows, fit.embedding, fit.mean_square)
+        stage = from_runs(points, mean_square, self.polish, _reporter(job.progress))
+        (found,) = stage.run([Named(learned.start, fit.run)])
         rows.n_scans += points.n_scans
-        return replace(found, run=run, sizes=sizes)
+        return learned.continued(fit.with_run(found.value))
 
-    def _keep(self, learned: Found | None, features: FeatureMap, rows: Rows) -> None:
-        self.kernels_ = list(features.kernels)
-        if learned is None:
-            self._one_cluster(features)
-            return
-        partition, run = learned.partition, learned.run
-        self.converged_ = partition.converged
-        warn_of_end(self, self.converged_, MAX_ITER_REACHED, MORE_ITER, learned.sizes)
-        model = PartitionModel(learned.embedding.unweighted(), run.centres)
-        order = size_order(learned.sizes, model.label_pipeline(), rows)
+    def _store_fit(self, learned: PartitionLearned, prepared: Prepared, rows: Rows) -> None:
+        fit = learned.fit
+        model = PartitionModel(fit.embedding.unweighted(), fit.run.centres)
+        order = size_order(fit.shares, model.label_pipeline(), rows)
         self.model_ = model.in_order(order)
-        self.kernel_weights_ = learned.kernel_weights
-        self.objective_ = partition.objective
-        self.objectives_ = np.array(partition.values)
-        self.inertia_ = run.inertia
-        self.captured_ = learned.captured
-        self.n_iter_ = max(len(partition.values), 1)
-        self.start_ = run.name
-        for name, value in partition.details.items():
-            setattr(self, name, value)
+        self.kernel_weights_ = fit.kernel_weights
+        self.objective_ = fit.partition.objective
+        self.objectives_ = np.array(fit.partition.values)
+        self.inertia_ = fit.run.inertia
+        self.captured_ = fit.captured
 
-    def _one_cluster(self, features: FeatureMap) -> None:
-        columns: Any = features.unweighted().columns
-        n_kernels = len(features.kernels)
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        columns: Any = prepared.features.unweighted().columns
+        n_kernels = len(self.kernels_)
         nothing = np.zeros(n_kernels)
         scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
         flat = np.zeros((columns.offsets[-1], 1))
@@ -202,8 +213,7 @@ class PartitionClusterer(KernelClusterer):
         self.model_ = PartitionModel(embedding, np.zeros((1, 1)))
         self.kernel_weights_ = np.full(n_kernels, 1.0 / n_kernels)
         self.objective_ = self.inertia_ = 0.0
-        self.objectives_ = np.zeros(0)
-        self.captured_, self.n_iter_, self.start_, self.converged_ = 1.0, 1, "none", True
+        self.objectives_, self.captured_ = np.zeros(0), 1.0
 
     def transform(self, X: Any) -> Any:
         """Every row's coordinates in the space in which k-means found the clusters."""
@@ -217,11 +227,11 @@ class PartitionClusterer(KernelClusterer):
         return f"{self.n_iter_} iterations, objective {self.objective_:.6g}"
 
 
-def _reporter(progress: Progress) -> Any:
-    def report(run: Run) -> None:
+def _reporter(progress: Progress) -> Report:
+    def report(name: str, run: Run) -> None:
         progress.note(
             f"all rows, k-means step {run.n_iter}: inertia {run.inertia:.6g}",
-            start=run.name,
+            start=name,
             on="all",
             round=run.n_iter,
             objective=run.inertia,

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
+from dmkc.clusterers.base import (
+    MORE_ITER,
+    Job,
+    KernelClusterer,
+    integer,
+    number,
+    one_of,
+)
+from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import Learned, carry_on, learn
+from dmkc.clusterers.margin.learn import MarginLearned, from_fits, learn
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import REFINE, Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
@@ -21,7 +30,7 @@ from dmkc.selection.number import FitOnSample, Labeler, choose_number, cluster_r
 
 ROUGH_TOL, ROUGH_GAP, ROUGH_ITER = 5e-3, 1e-2, 10
 """When fits end while the number of clusters is being chosen."""
-ADVICE = {"max_iter was reached": "increase max_iter or tol."}
+ADVICE = {MAX_ITER_REACHED: MORE_ITER}
 THRESHOLDS = ("unit", "adaptive")
 DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
 DEFAULT_ADAPTIVE_C = 2.0
@@ -43,12 +52,12 @@ class MarginClusterer(KernelClusterer):
     def _own_settings(self, n_rows: int | None) -> MarginSettings:
         low, high = cluster_range(self.n_clusters)
         integer("n_init", self.n_init, 1)
-        one_of("refine", self.refine, ("best", "all"))
+        one_of("refine", self.refine, REFINE)
         if high > 1:
             check_init(self.init, high if low == high else None, n_rows)
         return self._settings(high)
 
-    def _fewest(self) -> int:
+    def _least_clusters(self) -> int:
         return cluster_range(self.n_clusters)[0]
 
     def _settings(self, m: int) -> MarginSettings:
@@ -96,11 +105,11 @@ class MarginClusterer(KernelClusterer):
             )
         return limit
 
-    def _learn(self, prepared: Prepared, job: Job) -> Learned | None:
+    def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
         low, high = cut_range(self.n_clusters, prepared.rows.n_rows)
         if high == 1:
             return None
-        m, settings, scores, seed = high, job.own, None, job.features.seed
+        m, settings, scores, seed = high, job.own, None, job.seed
         if low < high:
             job.progress.say(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
@@ -126,42 +135,36 @@ class MarginClusterer(KernelClusterer):
             )
             silent = Progress(0, rough.tol)
             found = learn(sample, rough, m, self.init, self.n_init, "best", seed, silent)
-            return found.kernel_model(sample.features).label_pipeline().answer
+            return found.fit.model.kernel_model(sample.features).label_pipeline().answer
 
         return fit
 
-    def _go_on(self, learned: Learned, features: FeatureMap, rows: RowSet, job: Job) -> Learned:
+    def _continue_on_all_rows(
+        self, learned: MarginLearned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> MarginLearned:
         mean = features.slope(rows.column_mean(), 1.0)
         short = replace(learned.settings, max_iter=self.polish)
-        fits, names = [learned.fit], [learned.start]
-        (fit,) = carry_on(features, mean, rows, short, fits, names, job.progress)
-        converged = fit.converged or learned.fit.converged
-        return replace(learned, fit=replace(fit, converged=converged))
+        stage = from_fits(features, mean, rows, short, job.progress)
+        (found,) = stage.run([Named(learned.start, learned.fit)])
+        return learned.continued(found.value)
 
-    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
-        self.kernels_ = list(features.kernels)
-        features = features.unweighted()
-        if learned is None:
-            self._one_cluster(features)
-            return
-        fit, found = learned.fit, learned.fit.model
-        advice = ADVICE.get(fit.reason, "try another start, another C or fewer clusters.")
-        warn_of_end(self, fit.converged, fit.reason, advice, found.shares)
-        self.model_ = learned.kernel_model(features).reordered(found.shares, rows)
+    def _advice(self, reason: str) -> str:
+        return ADVICE.get(reason, "try another start, another C or fewer clusters.")
+
+    def _store_fit(self, learned: MarginLearned, prepared: Prepared, rows: Rows) -> None:
+        found = learned.fit.model
+        model = found.kernel_model(prepared.features.unweighted())
+        self.model_ = model.reordered(found.shares, rows)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.threshold_ = found.threshold
         self.C_ = learned.settings.C
-        self.start_ = learned.start
         self.selection_ = learned.selection
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
 
-    def _one_cluster(self, features: FeatureMap) -> None:
-        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
-        self.objective_, self.threshold_, self.C_, self.start_ = 0.0, 1.0, 0.0, "none"
-        self.n_iter_, self.converged_, self.selection_ = 1, True, None
+        self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
 
     def _summary(self) -> str:
         return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"

@@ -2,7 +2,7 @@
 
 Zhao, Kwok and Zhang (2009), eqs 2.6-2.18 and 4.33-4.35.  A fit is written as a generator: it
 yields the cuts it needs and is sent what a scan found, so that many fits (starts, values of C)
-share every scan (`run_together`).  It knows points and sums only, never rows.
+share every scan (`together.run_together`).  It knows points and sums only, never rows.
 
 For a labeling z the convex problem is solved by cutting planes until the relative gap between the
 best point's true value and the master's lower bound is small; then z becomes the best point's own
@@ -16,13 +16,17 @@ its objective is that of the best one (`Objective`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Generic
 
 import numpy as np
 
-from dmkc.clusterers.margin.geometry import CutValues, Geometry, Label, Point
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
+from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.together import Fit, Step
+from dmkc.kernels import FeatureMap
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 
 MAX_STEPS = 200
@@ -32,9 +36,6 @@ LOOSE_GAP = 1e-2
 """Gap that is good enough while labels still move a lot."""
 LEAST_C = 1.01
 """With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
-
-Fit = Generator[Any, list[Any], "MarginFit"]
-End = TypeVar("End")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Objective:
 class MarginModel:
     """A point and what a scan knows of it."""
 
+    geometry: MarginGeometry
+    """What makes scores of the point."""
     point: Point
     kernel_weights: np.ndarray
     objective: float
@@ -99,33 +102,35 @@ class MarginModel:
     """Shares of the clusters under that labeling."""
     changed: float
     """Share of the rows that it relabels."""
-    mark: int
+    label_hash: int
     """Hash of its labeling."""
+
+    def kernel_model(self, features: FeatureMap) -> KernelModel:
+        """The model in the form that labels rows."""
+        weights, biases = self.geometry.by_score(self.point)
+        return self.geometry.space.on(features).model(weights, biases, self.kernel_weights)
 
 
 @dataclass(frozen=True)
-class MarginFit:
+class MarginFit(FitEnd):
     """The end of a fit."""
 
     model: MarginModel
     kept: tuple[Point, ...]
     """Points of the active cuts, to warm-start another fit."""
-    n_iter: int
-    converged: bool
-    reason: str
 
-
-@dataclass(frozen=True)
-class Step:
-    """What is told to the progress display after each scan of a fit."""
-
-    round: int
-    step: int
-    objective: float
-    bound: float
-    gap: float
-    changed: float
-    cuts: int
+    @classmethod
+    def of(
+        cls, model: MarginModel, kept: Sequence[Point], n_iter: int, converged: bool, reason: str
+    ) -> MarginFit:
+        return cls(
+            model,
+            tuple(kept),
+            shares=model.shares,
+            n_iter=n_iter,
+            converged=converged,
+            reason=reason,
+        )
 
 
 @dataclass
@@ -136,10 +141,10 @@ class _Cut:
 
 
 @dataclass
-class _Bundle:
+class _Bundle(Generic[Labeling, Sums]):
     """The cuts of one labeling and the master over them."""
 
-    geometry: Geometry
+    geometry: MarginGeometry[Labeling, Sums]
     settings: MarginSettings
     from_start: bool
     """Whether the labeling is a start, which perhaps no model separates; C is then lowered."""
@@ -149,7 +154,7 @@ class _Bundle:
     def __post_init__(self) -> None:
         self.objective = self.settings.objective
 
-    def add(self, point: Point, sums: Any) -> None:
+    def add(self, point: Point, sums: Sums) -> None:
         self.cuts.append(_Cut(point, self.geometry.cut(sums)))
 
     def solve(self) -> tuple[Point, np.ndarray]:
@@ -192,17 +197,18 @@ class _Bundle:
     def value(self, point: Point, hinge: float) -> float:
         return self._objective()(self._size(point), hinge)
 
-    def model(self, point: Point, kernel_weights: np.ndarray, sums: Any) -> MarginModel:
+    def model(self, point: Point, kernel_weights: np.ndarray, sums: Sums) -> MarginModel:
         g, size, objective = self.geometry, self._size(point), self.settings.objective
         hinge = g.own_hinge(sums)
         return MarginModel(
+            g,
             point,
             kernel_weights,
             objective(size, hinge),
             objective.threshold(size, hinge),
             g.shares(sums),
             sums.changed / sums.total,
-            sums.mark,
+            sums.label_hash,
         )
 
     def _objective(self) -> Objective:
@@ -219,13 +225,13 @@ class _Bundle:
 
 
 def margin_fit(
-    geometry: Geometry,
-    label: Label,
+    geometry: MarginGeometry[Labeling, Sums],
+    label: Labeling,
     settings: MarginSettings,
     tell: Callable[[Step], None],
     points: Sequence[Point] = (),
     kernel_weights: np.ndarray | None = None,
-) -> Fit:
+) -> Fit[list[Sums], MarginFit]:
     """Cluster from a labeling.
 
     With `kernel_weights` the fit goes on from a model: `points[0]` is its point and `label` its
@@ -237,7 +243,7 @@ def margin_fit(
     fixed = [zero] if settings.adaptive else []
     kept = list(points) or [zero]
     seen: set[int] = set()
-    fall, round_, reason = 1.0, 0, "max_iter was reached"
+    fall, round_, reason = 1.0, 0, MAX_ITER_REACHED
     while round_ < settings.max_iter:
         round_ += 1
         bundle = _Bundle(geometry, settings, best is None and kernel_weights is None)
@@ -258,32 +264,32 @@ def margin_fit(
             break
         if best is not None:
             fall = (before - value) / max(abs(before), 1e-300)
-            still = found.mark == best.mark or (
+            still = found.label_hash == best.label_hash or (
                 not geometry.monotone and found.changed <= settings.tol
             )
             if tight and (fall <= settings.tol or still):
-                return MarginFit(found, tuple(kept), round_, True, "labels settled")
-            if found.mark in seen and found.mark != best.mark:
+                return MarginFit.of(found, kept, round_, True, SETTLED)
+            if found.label_hash in seen and found.label_hash != best.label_hash:
                 done = found if found.objective <= best.objective else best
-                return MarginFit(done, tuple(kept), round_, tight, "a labeling came back")
-            seen.add(best.mark)
+                return MarginFit.of(done, kept, round_, tight, "a labeling came back")
+            seen.add(best.label_hash)
         best, label = found, geometry.label(found.point, found.shares)
         if gap > wanted:
             reason = "the cutting plane did not close the gap"
             break
     assert best is not None
-    return MarginFit(best, tuple(kept), round_, False, reason)
+    return MarginFit.of(best, kept, round_, False, reason)
 
 
 def _inner(
-    bundle: _Bundle,
-    label: Label,
+    bundle: _Bundle[Labeling, Sums],
+    label: Labeling,
     best: MarginModel | None,
     value: float,
     wanted: float,
     round_: int,
     tell: Callable[[Step], None],
-) -> Generator[Any, list[Any], tuple[MarginModel, float, float]]:
+) -> Fit[list[Sums], tuple[MarginModel, float, float]]:
     """The best model of one labeling's convex problem, its value and gap.
 
     It is never worse than `best`, whose value is `value`; a loose gap ends the search only once
@@ -316,34 +322,10 @@ def _distinct(points: Sequence[Point]) -> list[Point]:
     return list({id(point): point for point in points}.values())
 
 
-def _hinge(sums: Any) -> float:
+def _hinge(sums: Sums) -> float:
     """Mean margin violation under the given labeling."""
     return sums.hinge / sums.total
 
 
 def _gap(value: float, bound: float) -> float:
     return float((value - bound) / max(abs(value), 1e-300)) if np.isfinite(value) else np.inf
-
-
-def run_together(
-    fits: Sequence[Generator[Any, list[Any], End]],
-    answer: Callable[[list[Any]], list[list[Any]]],
-) -> list[End]:
-    """Drive several fits to their ends; each scan serves all that still run."""
-    ends: dict[int, End] = {}
-    waiting: dict[int, Any] = {}
-
-    def advance(k: int, sent: list[Any] | None) -> None:
-        try:
-            waiting[k] = next(fits[k]) if sent is None else fits[k].send(sent)
-        except StopIteration as stop:
-            ends[k] = stop.value
-
-    for k in range(len(fits)):
-        advance(k, None)
-    while waiting:
-        asked, waiting = waiting, {}
-        replies = answer(list(asked.values()))
-        for k, reply in zip(asked, replies, strict=True):
-            advance(k, reply)
-    return [ends[k] for k in range(len(fits))]

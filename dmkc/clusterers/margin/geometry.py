@@ -10,13 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
-from dmkc.scan.several import Scores, SeveralRequest, SeveralSums
+from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
+from dmkc.scan.requests import Request
 
 Point = tuple[np.ndarray, float]
 
@@ -34,22 +36,48 @@ class CutValues:
 
 
 @dataclass(frozen=True)
-class Label:
-    """A labeling as a function of the columns."""
+class WeightedLabeling:
+    """A labeling of several clusters as a function of the columns, and what its rows weigh."""
 
-    scores: Any
+    scores: Scores
     cluster_weights: np.ndarray
 
 
-class Geometry(ABC):
-    """How points, scores, cuts and labelings belong together."""
+class MarginSums(Protocol):
+    """What scans of two and of several clusters both say of a model."""
 
-    features: FeatureMap
+    @property
+    def hinge(self) -> float:
+        """Sum of the margin violations under the given labeling."""
+
+    @property
+    def changed(self) -> float:
+        """Weight of the rows that the model relabels."""
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+
+    @property
+    def label_hash(self) -> int:
+        """Hash of the model's own labeling."""
+
+
+Labeling = TypeVar("Labeling")
+Sums = TypeVar("Sums", bound=MarginSums)
+
+
+class MarginGeometry(ABC, Generic[Labeling, Sums]):
+    """How points, cuts and labelings belong together; what scores are is the space's to say."""
+
+    space: ScoreSpace
     offsets: tuple[int, ...]
     """Kernel blocks of the weight vector."""
     mean: np.ndarray
     """Mean feature row of the rows that are scanned."""
     has_bias: bool
+    calibration: float
+    """C times the size of a k-means start's separation, when C is left open."""
     monotone: bool
     """Whether the objective is the same function from one labeling to the next."""
 
@@ -61,38 +89,51 @@ class Geometry(ABC):
         return point
 
     @abstractmethod
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        """A row of feature weights and a bias for every score."""
+
+    @abstractmethod
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """How far a labeling of weighted feature rows pulls clusters apart, as a weight vector."""
+
+    @abstractmethod
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        """Where the first cuts of a labeling are made, if not at zero."""
+
+    @abstractmethod
+    def start(self, column: int, width: int, shares: np.ndarray) -> Labeling:
         """The labeling that a column of cluster numbers holds."""
 
     @abstractmethod
-    def label(self, point: Point, shares: np.ndarray) -> Label:
+    def label(self, point: Point, shares: np.ndarray) -> Labeling:
         """A point's own labeling, given the shares of its clusters."""
 
     @abstractmethod
-    def request(self, label: Label, points: Sequence[Point]) -> Any:
+    def request(self, label: Labeling, points: Sequence[Point]) -> Request[list[Sums]]:
         """What to ask a scan for."""
 
     @abstractmethod
-    def cut(self, sums: Any) -> CutValues:
+    def cut(self, sums: Sums) -> CutValues:
         """The cut that a scan found at a point."""
 
     @abstractmethod
-    def own_hinge(self, sums: Any) -> float:
+    def own_hinge(self, sums: Sums) -> float:
         """Mean margin violation of a point under its own labeling."""
 
     @abstractmethod
-    def shares(self, sums: Any) -> np.ndarray:
+    def shares(self, sums: Sums) -> np.ndarray:
         """Shares of the clusters under a point's own labeling."""
 
 
-class TwoSided(Geometry):
+class BinaryMargin(MarginGeometry[Affine, CutSums]):
     """Two clusters: one score with a bias, whose sign decides (eqs 2.6-2.18)."""
 
     has_bias = True
     monotone = True
+    calibration = 6.0
 
     def __init__(self, features: FeatureMap, mean: np.ndarray) -> None:
-        self.features, self.mean = features, mean
+        self.space, self.mean = ScoreSpace(features, 2, "sign"), mean
         self.offsets = features.offsets
 
     def feasible(self, point: Point, balance: float | None) -> Point:
@@ -102,19 +143,29 @@ class TwoSided(Geometry):
         level = float(v @ self.mean)
         return v, float(np.clip(level + b, -balance, balance)) - level
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        v, b = point
+        return v[None, :], np.array([b])
+
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return (weights * (2.0 * labels - 1.0)) @ phi / weights.sum()
+
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        return []
+
+    def start(self, column: int, width: int, shares: np.ndarray) -> Affine:
         w = np.zeros(width)
         w[column] = 2.0
-        return Label(Affine(w, -1.0), np.ones(2))
+        return Affine(w, -1.0)
 
-    def label(self, point: Point, shares: np.ndarray) -> Label:
-        return Label(self.features.to_columns(*point), np.ones(2))
+    def label(self, point: Point, shares: np.ndarray) -> Affine:
+        return self.space.features.to_columns(*point)
 
-    def request(self, label: Label, points: Sequence[Point]) -> CutRequest:
-        return CutRequest(label.scores, tuple(self.features.to_columns(*p) for p in points))
+    def request(self, label: Affine, points: Sequence[Point]) -> CutRequest:
+        return CutRequest(label, tuple(self.space.features.to_columns(*p) for p in points))
 
     def cut(self, sums: CutSums) -> CutValues:
-        slope = self.features.slope(sums.row_sum, sums.signed) / sums.total
+        slope = self.space.features.slope(sums.row_sum, sums.signed) / sums.total
         return CutValues(sums.masked / sums.total, sums.signed / sums.total, slope)
 
     def own_hinge(self, sums: CutSums) -> float:
@@ -125,7 +176,7 @@ class TwoSided(Geometry):
         return np.array([1.0 - positive, positive])
 
 
-class Several(Geometry):
+class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
     """Several clusters: one score each, the largest decides (eqs 4.33-4.35), no bias.
 
     The weight vector holds, kernel by kernel, the weights of all clusters.  Rows are weighted so
@@ -134,46 +185,58 @@ class Several(Geometry):
 
     has_bias = False
     monotone = False
+    calibration = 3.0
 
     def __init__(self, features: FeatureMap, n_clusters: int) -> None:
-        self.features, self.n_clusters = features, n_clusters
+        self.space, self.n_clusters = ScoreSpace(features, n_clusters, "largest"), n_clusters
         self.offsets = tuple(n_clusters * edge for edge in features.offsets)
         self.mean = np.zeros(self.offsets[-1])
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> Label:
+    def by_score(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        return self.unstacked(point[0]), np.zeros(self.n_clusters)
+
+    def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return self.stacked(self._centred_means(phi, weights, labels)) / self.n_clusters
+
+    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
+        centres = self._centred_means(phi, weights, labels)
+        size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
+        return [(self.stacked(centres) / max(size, 1e-12), 0.0)]
+
+    def start(self, column: int, width: int, shares: np.ndarray) -> WeightedLabeling:
         # the score 2 r c - r^2 is largest at the cluster r that the column c holds
         number = np.arange(self.n_clusters, dtype=np.float64)
         w = np.zeros((self.n_clusters, width))
         w[:, column] = 2.0 * number
-        return Label(Scores(w, -(number**2)), self._weights(shares))
+        return WeightedLabeling(Scores(w, -(number**2)), self._weights(shares))
 
-    def label(self, point: Point, shares: np.ndarray) -> Label:
-        return Label(self._scores(point), self._weights(shares))
+    def label(self, point: Point, shares: np.ndarray) -> WeightedLabeling:
+        return WeightedLabeling(self._scores(point), self._weights(shares))
 
-    def request(self, label: Label, points: Sequence[Point]) -> SeveralRequest:
+    def request(self, label: WeightedLabeling, points: Sequence[Point]) -> MulticlassRequest:
         models = tuple(self._scores(p) for p in points)
-        return SeveralRequest(label.scores, label.cluster_weights, models)
+        return MulticlassRequest(label.scores, label.cluster_weights, models)
 
-    def cut(self, sums: SeveralSums) -> CutValues:
+    def cut(self, sums: MulticlassSums) -> CutValues:
         by_cluster = np.stack(
             [
-                self.features.slope(row, float(pull))
+                self.space.features.slope(row, float(pull))
                 for row, pull in zip(sums.row_sum, sums.pull, strict=True)
             ]
         )
         return CutValues(sums.masked / sums.total, 0.0, self.stacked(by_cluster) / sums.total)
 
-    def own_hinge(self, sums: SeveralSums) -> float:
+    def own_hinge(self, sums: MulticlassSums) -> float:
         weights = self._weights(self.shares(sums))
         return float(weights @ sums.own_hinge) / sums.total
 
-    def shares(self, sums: SeveralSums) -> np.ndarray:
+    def shares(self, sums: MulticlassSums) -> np.ndarray:
         return sums.counts / sums.total
 
     def stacked(self, by_cluster: np.ndarray) -> np.ndarray:
         """One weight vector from a row of feature weights per cluster."""
         return np.concatenate(
-            [by_cluster[:, a:b].ravel() for a, b in pairwise(self.features.offsets)]
+            [by_cluster[:, a:b].ravel() for a, b in pairwise(self.space.features.offsets)]
         )
 
     def unstacked(self, v: np.ndarray) -> np.ndarray:
@@ -183,8 +246,15 @@ class Several(Geometry):
         )
 
     def _scores(self, point: Point) -> Scores:
-        parts = [self.features.to_columns(v, 0.0) for v in self.unstacked(point[0])]
-        return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
+        return self.space.scores(*self.by_score(point))
+
+    def _centred_means(
+        self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray
+    ) -> np.ndarray:
+        """Mean features of the clusters, less their average."""
+        members = [labels == r for r in range(self.n_clusters)]
+        means = np.stack([np.average(phi[i], axis=0, weights=weights[i]) for i in members])
+        return means - means.mean(axis=0)
 
     def _weights(self, shares: np.ndarray) -> np.ndarray:
         floor = 1.0 / (self.n_clusters * MAX_CLUSTER_WEIGHT)

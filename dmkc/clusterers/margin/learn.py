@@ -1,46 +1,29 @@
-"""Learning a margin model: starts race on a sample, the winner is carried on to all rows."""
+"""Learning a margin model: what margin clusterers bring to the race of starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit, run_together
-from dmkc.clusterers.margin.geometry import Geometry, Point, Several, TwoSided
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.learned import Learned
+from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
+from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import Start, k_means_start, starts_on_sample
+from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.master.norms import conjugate
 from dmkc.progress import Progress
 
-CALIBRATION_TWO, CALIBRATION_SEVERAL = 6.0, 3.0
-"""C times the size of the k-means start's separation in feature space, when C is left open."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The best fit found."""
-
-    fit: MarginFit
-    start: str
-    settings: MarginSettings
-    selection: list[dict[str, Any]] | None = None
-    """Scores of all that was chosen from, where something was left open."""
-
-    def kernel_model(self, features: FeatureMap) -> KernelModel:
-        """The model in the form that labels rows."""
-        v, b = self.fit.model.point
-        m = len(self.fit.model.shares)
-        weights, biases = v[None, :], np.array([b])
-        if len(v) > features.offsets[-1]:  # one block of weights per cluster
-            weights, biases = Several(features, m).unstacked(v), np.zeros(m)
-        return KernelModel(features, weights, biases, self.fit.model.kernel_weights)
+MarginLearned = Learned[MarginFit, MarginSettings]
+FromLabeling = Stage[tuple[Start, int], Any, MarginFit]
+"""Fits from labelings, each with the column that holds it; of two clusters or of several."""
 
 
 def learn(
@@ -52,7 +35,7 @@ def learn(
     refine: str,
     seed: int,
     progress: Progress,
-) -> Learned:
+) -> MarginLearned:
     """The best fit over all starts; C is calibrated where it is left open (NaN)."""
     features, m = prepared.features, n_clusters
     if prepared.choice is None:
@@ -62,43 +45,68 @@ def learn(
     if np.isnan(settings.C):
         reference = k_means_start(prepared, starts, m, seed)
         settings = replace(settings, C=calibrated_c(prepared, reference, m, settings.norm))
-    fits, names = race(prepared, settings, m, starts, progress), [s.name for s in starts]
+    first, labelings = on_sample(prepared, settings, m, starts, progress)
+    then = None
     if not prepared.sample_is_all:
-        if refine == "best":
-            best = _lowest(fits)
-            fits, names = [fits[best]], [names[best]]
         mean = np.zeros(features.offsets[-1])  # features are centred on all rows
-        fits = carry_on(features, mean, prepared.everywhere, settings, fits, names, progress)
-    best = _lowest(fits)
-    return Learned(fits[best], names[best], settings)
+        then = from_fits(features, mean, prepared.everywhere, settings, progress)
+    found = race(labelings, first, then, lowest, refine)
+    prepared.sample.n_scans += first.rows.n_scans
+    return Learned(found.value, found.name, settings)
 
 
-def race(
+def on_sample(
     prepared: Prepared,
     settings: MarginSettings,
     n_clusters: int,
     starts: Sequence[Start],
     progress: Progress,
-) -> list[MarginFit]:
-    """Fits of the sample from all starts, as one batch."""
+) -> tuple[FromLabeling, list[Named[tuple[Start, int]]]]:
+    """Fits of the sample from labelings, and these labelings."""
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
     phi, weights = sample_features(prepared)
     geometry = geometry_of(prepared.features, n_clusters, weights @ phi / weights.sum())
-    fits = run_together(
-        [
-            margin_fit(
-                geometry,
-                geometry.start(column, sample.width, start.shares(n_clusters, weights)),
-                settings,
-                progress.reporter(start.name, "sample", sample),
-                first_points(geometry, phi, weights, start),
-            )
-            for start, column in zip(starts, at, strict=True)
-        ],
-        sample.cuts,
-    )
-    prepared.sample.n_scans += sample.n_scans
-    return fits
+
+    def begin(name: str, place: tuple[Start, int]) -> Fit[Any, MarginFit]:
+        start, column = place
+        return margin_fit(
+            geometry,
+            geometry.start(column, sample.width, start.shares(n_clusters, weights)),
+            settings,
+            progress.reporter(name, "sample", sample),
+            geometry.first_points(phi, weights, start.labels),
+        )
+
+    labelings = [Named(s.name, (s, column)) for s, column in zip(starts, at, strict=True)]
+    return Stage(sample, begin), labelings
+
+
+def from_fits(
+    features: FeatureMap,
+    mean: np.ndarray,
+    rows: RowSet,
+    settings: MarginSettings,
+    progress: Progress,
+) -> Stage[MarginFit, Any, MarginFit]:
+    """Fits of rows whose mean feature row is `mean`, from where fits of other rows ended."""
+
+    def begin(name: str, fit: MarginFit) -> Fit[Any, MarginFit]:
+        geometry = geometry_of(features, len(fit.shares), mean)
+        point = geometry.feasible(fit.model.point, settings.balance)
+        return margin_fit(
+            geometry,
+            geometry.label(point, fit.shares),
+            settings,
+            progress.reporter(name, "all", rows),
+            (point, *(p for p in fit.kept if p is not fit.model.point)),
+            fit.model.kernel_weights,
+        )
+
+    return Stage(rows, begin)
+
+
+def lowest(fits: Sequence[MarginFit]) -> int:
+    return int(np.argmin([fit.model.objective for fit in fits]))
 
 
 def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
@@ -106,36 +114,11 @@ def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
     return prepared.features.features(prepared.sample.columns), prepared.sample.weights
 
 
-def carry_on(
-    features: FeatureMap,
-    mean: np.ndarray,
-    rows: RowSet,
-    settings: MarginSettings,
-    fits: Sequence[MarginFit],
-    names: Sequence[str],
-    progress: Progress,
-) -> list[MarginFit]:
-    """Go on with fits of other rows (a sample) on these rows, whose mean feature row is `mean`."""
-    geometry = geometry_of(features, len(fits[0].model.shares), mean)
-    points = [geometry.feasible(fit.model.point, settings.balance) for fit in fits]
-    return run_together(
-        [
-            margin_fit(
-                geometry,
-                geometry.label(point, fit.model.shares),
-                settings,
-                progress.reporter(name, "all", rows),
-                (point, *(p for p in fit.kept if p is not fit.model.point)),
-                fit.model.kernel_weights,
-            )
-            for name, fit, point in zip(names, fits, points, strict=True)
-        ],
-        rows.cuts,
-    )
-
-
-def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> Geometry:
-    return Several(features, n_clusters) if n_clusters > 2 else TwoSided(features, mean)
+def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> MarginGeometry:
+    """Two clusters are told apart by one score, more by one each."""
+    if n_clusters == 2:
+        return BinaryMargin(features, mean)
+    return MulticlassMargin(features, n_clusters)
 
 
 def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float) -> float:
@@ -145,33 +128,6 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
     """
     phi, weights = sample_features(prepared)
     geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]))
-    if isinstance(geometry, Several):
-        means = _centred_means(phi, weights, start, n_clusters)
-        slope = geometry.stacked(means) / n_clusters
-    else:
-        slope = (weights * (2.0 * start.labels - 1.0)) @ phi / weights.sum()
+    slope = geometry.separation(phi, weights, start.labels)
     squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
-    wanted = CALIBRATION_SEVERAL if isinstance(geometry, Several) else CALIBRATION_TWO
-    return wanted / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
-
-
-def first_points(
-    geometry: Geometry, phi: np.ndarray, weights: np.ndarray, start: Start
-) -> list[Point]:
-    """Where the first cuts of several clusters are made: at their centroids."""
-    if not isinstance(geometry, Several):
-        return []
-    centres = _centred_means(phi, weights, start, geometry.n_clusters)
-    size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
-    return [(geometry.stacked(centres) / max(size, 1e-12), 0.0)]
-
-
-def _centred_means(phi: np.ndarray, weights: np.ndarray, start: Start, m: int) -> np.ndarray:
-    """Mean features of the start's clusters, less their average."""
-    members = [start.labels == r for r in range(m)]
-    means = np.stack([np.average(phi[i], axis=0, weights=weights[i]) for i in members])
-    return means - means.mean(axis=0)
-
-
-def _lowest(fits: Sequence[MarginFit]) -> int:
-    return int(np.argmin([fit.model.objective for fit in fits]))
+    return geometry.calibration / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)

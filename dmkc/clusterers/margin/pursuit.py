@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmkc.clusterers.margin.cccp import MAX_STEPS, MarginSettings, Objective
-from dmkc.clusterers.margin.learn import CALIBRATION_TWO
+from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.margin.preimage import Basis, gaussian, pre_image
 from dmkc.clusterers.starts import distinct_rows
 from dmkc.master import Cuts, MasterProblem, barely_separated, solve
@@ -103,7 +103,7 @@ def _normalised(
     if np.isnan(settings.margin.C):
         signs = heavy * side[some]
         signs = signs - signs.sum() * heavy
-        C = CALIBRATION_TWO * spread / max(float(signs @ gram @ signs), 1e-12)
+        C = BinaryMargin.calibration * spread / max(float(signs @ gram @ signs), 1e-12)
         settings = replace(settings, margin=replace(settings.margin, C=C))
     return spread**-0.5, settings
 

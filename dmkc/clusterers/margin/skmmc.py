@@ -10,12 +10,11 @@ import numpy as np
 from dmkc.clusterers.base import Job, integer, one_of
 from dmkc.clusterers.margin.base import MarginClusterer
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import Learned
 from dmkc.clusterers.margin.pursuit import PursuitSettings, pursue
-from dmkc.clusterers.prepare import Choice, FeatureSettings, SampleView
+from dmkc.clusterers.prepare import Choice, FeatureSettings, Prepared, SampleView
 from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
 from dmkc.data import Rows
-from dmkc.kernels import FeatureMap, Gaussian, as_bank
+from dmkc.kernels import Gaussian, as_bank
 
 BASES = ("nystrom", "sparse")
 
@@ -262,13 +261,14 @@ class SparseKernelMMC(MarginClusterer):
         return Gaussian(0.5) if self.kernels is None else self.kernels
 
     def _features(self, job: Job) -> FeatureSettings:
+        settings = super()._features(job)
         if self.basis != "sparse" or self.n_clusters == 1:
-            return job.features
+            return settings
         init = self.init if job.subset is None else job.subset.restricted(self.init)
-        pursuit = PursuitSettings(job.own, self.vectors_per_cut, job.features.rank)
-        chooser = PreImages(pursuit, init, self.n_init, job.features.seed)
-        return replace(job.features, landmarks=chooser)
+        pursuit = PursuitSettings(job.own, self.vectors_per_cut, settings.rank)
+        chooser = PreImages(pursuit, init, self.n_init, job.seed)
+        return replace(settings, landmarks=chooser)
 
-    def _keep(self, learned: Learned | None, features: FeatureMap, rows: Rows) -> None:
-        super()._keep(learned, features, rows)
-        self.n_vectors_ = features.columns.n_landmarks
+    def _store_features(self, prepared: Prepared, rows: Rows) -> None:
+        super()._store_features(prepared, rows)
+        self.n_vectors_ = prepared.features.columns.n_landmarks

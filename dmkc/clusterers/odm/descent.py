@@ -3,28 +3,26 @@
 Labels given, Newton (or L-BFGS) steps find the model; the model given, every free row takes the
 side of its score, which is the better one, and the constrained rows are labelled together
 (`dmkc.constraints.assign`).  Neither step can raise the objective.  A fit is a generator that
-yields what it wants scanned, so that many fits share every scan (`cccp.run_together`).
+yields what it wants scanned, so that many fits share every scan (`together.run_together`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import Step
-from dmkc.clusterers.odm.distribution import Landscape, Point, Steps, best_part
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.odm.distribution import DistributionObjective, Point, Steps, best_part
+from dmkc.clusterers.together import Fit, Step
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 MAX_STEPS = 100
 INNER = 0.1
 """A model is found when the fall that is left is this part of `tol`, relative to the value."""
-
-Fit = Generator[Any, list[Any], "DistributionFit"]
 
 
 @dataclass(frozen=True)
@@ -56,53 +54,60 @@ class DistributionModel:
 
 
 @dataclass(frozen=True)
-class DistributionFit:
+class DistributionFit(FitEnd):
     """The end of a fit."""
 
     model: DistributionModel
-    n_iter: int
-    converged: bool
+
+    @classmethod
+    def of(cls, model: DistributionModel, n_iter: int, converged: bool) -> DistributionFit:
+        reason = SETTLED if converged else MAX_ITER_REACHED
+        return cls(model, shares=model.shares, n_iter=n_iter, converged=converged, reason=reason)
 
 
 def distribution_fit(
-    land: Landscape, tied: TiedRows, start: Point, first: Point, tell: Callable[[Step], None]
-) -> Fit:
+    objective: DistributionObjective,
+    tied: TiedRows,
+    start: Point,
+    first: Point,
+    tell: Callable[[Step], None],
+) -> Fit[DistributionSums, DistributionFit]:
     """Cluster from the labeling of `start`; the first model is looked for from `first` on."""
     labels = np.zeros(len(tied.weights), np.int64)
-    label = land.scores(start)
+    label = objective.scores(start)
     if tied.assigner is not None:
-        (sums,) = yield land.request(label, labels, start, None, False)
-        labels = _labelled(land, tied, sums, None)
-    point, model = land.feasible(first), None
-    settings = land.settings
+        sums = yield objective.request(label, labels, start, None, False)
+        labels = _labelled(objective, tied, sums, None)
+    point, model = objective.feasible(first), None
+    settings = objective.settings
     for round_ in range(1, settings.max_iter + 1):
         before = np.inf if model is None else model.objective
-        point, sums = yield from _inner(land, tied, label, labels, point, round_, tell)
-        fresh = labels if tied.assigner is None else _labelled(land, tied, sums, labels)
-        model = _model(land, tied, point, sums, fresh)
+        point, sums = yield from _inner(objective, tied, label, labels, point, round_, tell)
+        fresh = labels if tied.assigner is None else _labelled(objective, tied, sums, labels)
+        model = _model(objective, tied, point, sums, fresh)
         still = sums.changed == 0 and np.array_equal(fresh, labels)
         fall = before - model.objective
         if still or fall <= settings.tol * abs(model.objective):
-            return DistributionFit(model, round_, True)
-        label, labels = land.scores(point), fresh
+            return DistributionFit.of(model, round_, True)
+        label, labels = objective.scores(point), fresh
     assert model is not None
-    return DistributionFit(model, settings.max_iter, False)
+    return DistributionFit.of(model, settings.max_iter, False)
 
 
 def _inner(
-    land: Landscape,
+    objective: DistributionObjective,
     tied: TiedRows,
     label: Scores,
     labels: np.ndarray,
     point: Point,
     round_: int,
     tell: Callable[[Step], None],
-) -> Generator[Any, list[Any], tuple[Point, DistributionSums]]:
+) -> Fit[DistributionSums, tuple[Point, DistributionSums]]:
     """The best model of a labeling, and the scan at it."""
     fixed = 0.0 if tied.assigner is None else tied.assigner.penalty(labels)
-    (sums,) = yield land.request(label, labels, point, None, land.curved)
-    value = land.value(point, sums.loss + fixed)
-    steps, enough = Steps(land), INNER * land.settings.tol
+    sums = yield objective.request(label, labels, point, None, objective.curved)
+    value = objective.value(point, sums.loss + fixed)
+    steps, enough = Steps(objective), INNER * objective.settings.tol
     for count in range(1, MAX_STEPS + 1):
         step, fall = steps.step(point, sums)
         gap = fall / max(abs(value), 1e-300)
@@ -110,50 +115,58 @@ def _inner(
         if gap <= enough:
             break
         there = point.towards(step, 1.0)
-        (found,) = yield land.request(label, labels, there, point, land.curved)
-        new_value = land.value(there, found.loss + fixed)
+        found = yield objective.request(label, labels, there, point, objective.curved)
+        new_value = objective.value(there, found.loss + fixed)
         if new_value > value - 0.1 * fall:
-            short_value, part = best_part(land, point, step, found)
-            short_value += 0.5 * land.settings.C * fixed
+            short_value, part = best_part(objective, point, step, found)
+            short_value += 0.5 * objective.settings.C * fixed
             if short_value < min(value, new_value):
                 there = point.towards(step, part)
-                (found,) = yield land.request(label, labels, there, None, land.curved)
-                new_value = land.value(there, found.loss + fixed)
+                found = yield objective.request(label, labels, there, None, objective.curved)
+                new_value = objective.value(there, found.loss + fixed)
         if not new_value < value:
             break
         point, value, sums = there, new_value, found
     return point, sums
 
 
-def gains(land: Landscape, tied: TiedRows, scores: np.ndarray) -> np.ndarray:
+def gains(objective: DistributionObjective, tied: TiedRows, scores: np.ndarray) -> np.ndarray:
     """(tied rows, clusters): how much smaller the losses are if a row is in a cluster."""
-    count = land.shape.tied * tied.weights
-    gain = (count * (land.shape.of(-scores) - land.shape.of(scores))).T
-    return np.concatenate([np.zeros_like(gain), gain], axis=1) if land.n_scores == 1 else gain
+    count = objective.shape.tied * tied.weights
+    gain = (count * (objective.shape.of(-scores) - objective.shape.of(scores))).T
+    every = np.zeros((len(gain), objective.space.n_clusters))
+    every[:, objective.space.scored_clusters] = gain
+    return every
 
 
 def _labelled(
-    land: Landscape, tied: TiedRows, sums: DistributionSums, labels: np.ndarray | None
+    objective: DistributionObjective,
+    tied: TiedRows,
+    sums: DistributionSums,
+    labels: np.ndarray | None,
 ) -> np.ndarray:
     """The label step of the constrained rows."""
     assert tied.assigner is not None
-    return tied.assigner.assign(gains(land, tied, sums.tied_scores), labels)
+    return tied.assigner.assign(gains(objective, tied, sums.tied_scores), labels)
 
 
 def _model(
-    land: Landscape, tied: TiedRows, point: Point, sums: DistributionSums, labels: np.ndarray
+    objective: DistributionObjective,
+    tied: TiedRows,
+    point: Point,
+    sums: DistributionSums,
+    labels: np.ndarray,
 ) -> DistributionModel:
     losses, shares = sums.own, sums.counts.copy()
     if tied.assigner is not None:
-        clusters = np.array([1]) if land.n_scores == 1 else np.arange(land.n_scores)
-        sides = np.where(labels == clusters[:, None], 1.0, -1.0)
-        each = land.shape.of(sides * sums.tied_scores).sum(axis=0)
-        losses += land.shape.tied * float(each @ tied.weights) + tied.assigner.penalty(labels)
+        sides = np.where(labels == objective.space.scored_clusters[:, None], 1.0, -1.0)
+        each = objective.shape.of(sides * sums.tied_scores).sum(axis=0)
+        losses += objective.shape.tied * float(each @ tied.weights) + tied.assigner.penalty(labels)
         shares += np.bincount(labels, tied.weights, minlength=len(shares))
     return DistributionModel(
         point,
-        land.kernel_weights(point),
-        land.value(point, losses),
+        objective.kernel_weights(point),
+        objective.value(point, losses),
         labels,
         shares / shares.sum(),
     )

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.kernels.features import FeatureMap
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.master.norms import regulariser, weights_for
 from dmkc.scan.distribution import STEPS, DistributionRequest, DistributionSums, LossShape
-from dmkc.scan.several import Scores
+from dmkc.scan.multiclass import Scores
 
 NEWTON_FEATURES = 1000
 """Beyond this many features (less for several clusters) steps are L-BFGS steps."""
@@ -60,31 +60,30 @@ class DistributionSettings:
 
 
 @dataclass(frozen=True)
-class Landscape:
-    """The objective on some rows."""
+class DistributionObjective:
+    """The objective on some rows, as a function of points; what scores are is the space's to say.
 
-    features: FeatureMap
+    Margin clustering has no such function: it knows its objective by cuts alone.
+    """
+
+    space: ScoreSpace
     settings: DistributionSettings
     shape: LossShape
-    n_clusters: int
-
-    @property
-    def n_scores(self) -> int:
-        return 1 if self.n_clusters == 2 else self.n_clusters
 
     @property
     def curved(self) -> bool:
         """Whether steps are Newton steps."""
-        return self.n_scores * self.features.offsets[-1] ** 2 <= NEWTON_FEATURES**2
+        return self.space.n_scores * self.space.n_features**2 <= NEWTON_FEATURES**2
 
     def zero(self) -> Point:
-        b = np.full(self.n_scores, self.centre if self.settings.balance is not None else 0.0)
-        return Point(np.zeros((self.n_scores, self.features.offsets[-1])), b)
+        n = self.space.n_scores
+        b = np.full(n, self.centre if self.settings.balance is not None else 0.0)
+        return Point(np.zeros((n, self.space.n_features)), b)
 
     @property
     def centre(self) -> float:
         """The mean score of a cluster of average size whose margins are all 1."""
-        return 2.0 / self.n_clusters - 1.0
+        return 2.0 / self.space.n_clusters - 1.0
 
     def feasible(self, point: Point) -> Point:
         """The point with biases moved to where the bound holds."""
@@ -105,14 +104,13 @@ class Landscape:
 
     def scores(self, point: Point) -> Scores:
         """The scores on raw columns."""
-        parts = [self.features.to_columns(v, float(b)) for v, b in zip(*_rows(point), strict=True)]
-        return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
+        return self.space.scores(point.v, point.b)
 
     def request(
         self, label: Scores, tied: np.ndarray, point: Point, before: Point | None, curved: bool
     ) -> DistributionRequest:
         at = self.scores(point)
-        columns = self.features.columns
+        columns = self.space.features.columns
         return DistributionRequest(
             label,
             tied,
@@ -128,7 +126,7 @@ class Landscape:
         """(scores, features + 1): the gradient, the bias last."""
         root = np.sqrt(self._metric(point))
         pulls = zip(sums.slope, sums.bias_slope, strict=True)
-        losses = np.stack([self.features.slope(g, float(w)) for g, w in pulls])
+        losses = np.stack([self.space.features.slope(g, float(w)) for g, w in pulls])
         own = np.concatenate([point.v / root**2, point.b[:, None]], axis=1)
         steep = np.concatenate([losses, sums.bias_slope[:, None]], axis=1)
         return own + self.settings.C * steep
@@ -140,12 +138,12 @@ class Landscape:
         metric = np.append(np.sqrt(self._metric(point)), 1.0)
         gradient = self.gradient(point, sums)
         step, fall = np.zeros_like(gradient), 0.0
-        for k in range(self.n_scores):
+        for k in range(self.space.n_scores):
             weight = float(sums.bias_square[k])
             size = gradient.shape[1]
             losses = np.empty((size, size))
-            losses[:-1, :-1] = self.features.squares(sums.square[k], sums.cross[k], weight)
-            losses[-1, :-1] = losses[:-1, -1] = self.features.slope(sums.cross[k], weight)
+            losses[:-1, :-1] = self.space.features.squares(sums.square[k], sums.cross[k], weight)
+            losses[-1, :-1] = losses[:-1, -1] = self.space.features.slope(sums.cross[k], weight)
             losses[-1, -1] = weight
             # in units of the kernel weights, where the regulariser is the identity
             square = np.eye(size) + self.settings.C * (metric[:, None] * losses * metric)
@@ -170,27 +168,27 @@ class Landscape:
     def _metric(self, point: Point) -> np.ndarray:
         """The kernel weight of every feature at a point."""
         weights = np.maximum(self.kernel_weights(point), LEAST_WEIGHT)
-        return np.repeat(weights, np.diff(self.features.offsets))
+        return np.repeat(weights, np.diff(self.space.features.offsets))
 
     def _lengths(self, point: Point) -> np.ndarray:
         by_feature = np.einsum("ij,ij->j", point.v, point.v)
-        return np.sqrt(np.add.reduceat(by_feature, self.features.offsets[:-1]))
+        return np.sqrt(np.add.reduceat(by_feature, self.space.features.offsets[:-1]))
 
 
 @dataclass
 class Steps:
     """Where to step from a point: by Newton, or by L-BFGS from the gradients seen so far."""
 
-    landscape: Landscape
+    objective: DistributionObjective
     _moves: deque = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _last: tuple[np.ndarray, np.ndarray] | None = None
 
     def step(self, point: Point, sums: DistributionSums) -> tuple[Point, float]:
         """A step, and how far the objective should fall along it."""
         if sums.square is not None:
-            return self.landscape.newton(point, sums)
-        land = self.landscape
-        gradient = land.gradient(point, sums)
+            return self.objective.newton(point, sums)
+        objective = self.objective
+        gradient = objective.gradient(point, sums)
         here = np.concatenate([point.v, point.b[:, None]], axis=1).ravel()
         flat = gradient.ravel()
         if self._last is not None:
@@ -198,10 +196,10 @@ class Steps:
             if moved @ bent > 1e-12 * np.linalg.norm(moved) * np.linalg.norm(bent):
                 self._moves.append((moved, bent))
         self._last = here, flat
-        scale = np.tile(np.append(land._metric(point), 1.0), land.n_scores)
+        scale = np.tile(np.append(objective._metric(point), 1.0), objective.space.n_scores)
         direction = self._two_loops(-flat, scale).reshape(gradient.shape)
         step = Point(direction[:, :-1], direction[:, -1])
-        ends = land.feasible(point.towards(step, 1.0))
+        ends = objective.feasible(point.towards(step, 1.0))
         step = Point(step.v, ends.b - point.b)
         fall = -float(np.sum(gradient[:, :-1] * step.v) + gradient[:, -1] @ step.b)
         return step, 0.5 * fall
@@ -216,21 +214,19 @@ class Steps:
             moved, bent = self._moves[-1]
             q = scale * q * ((moved @ bent) / (bent @ (scale * bent)))
         else:
-            q = scale * q / (1.0 + self.landscape.settings.C)
+            q = scale * q / (1.0 + self.objective.settings.C)
         for part, moved, bent in reversed(kept):
             q = q + (part - (bent @ q) / (moved @ bent)) * moved
         return q
 
 
-def best_part(land: Landscape, start: Point, step: Point, sums: DistributionSums) -> tuple:
+def best_part(
+    objective: DistributionObjective, start: Point, step: Point, sums: DistributionSums
+) -> tuple[float, float]:
     """The value at the best of the shorter steps, and that part of the step."""
     values = [
-        land.value(start.towards(step, t), float(loss))
+        objective.value(start.towards(step, t), float(loss))
         for t, loss in zip(STEPS, sums.shorter, strict=True)
     ]
     at = int(np.argmin(values))
     return values[at], STEPS[at]
-
-
-def _rows(point: Point) -> tuple[np.ndarray, np.ndarray]:
-    return point.v, point.b

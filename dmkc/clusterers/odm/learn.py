@@ -1,41 +1,29 @@
-"""Learning a margin-distribution model: starts race on a sample, the winner goes on to all rows."""
+"""Learning a margin-distribution model: what this method brings to the race of starts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import run_together
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.odm.descent import DistributionFit, TiedRows, distribution_fit
-from dmkc.clusterers.odm.distribution import DistributionSettings, Landscape
-from dmkc.clusterers.odm.relaxation import Mixture
+from dmkc.clusterers.odm.distribution import DistributionObjective, DistributionSettings, Point
 from dmkc.clusterers.odm.starts import starting_points
 from dmkc.clusterers.odm.tying import Rules, loss_shape, race_rows, tied_weights
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Stage, race
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.space import ScoreSpace
+from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
+from dmkc.scan.distribution import DistributionSums
 
-
-@dataclass(frozen=True)
-class LearnedDistribution:
-    """The best fit found."""
-
-    fit: DistributionFit
-    start: str
-    settings: DistributionSettings
-    n_violated: int
-    """Pairs that its labels violate."""
-    mixture: Mixture | None
-    """What the relaxation found, if it was asked for."""
-
-    def kernel_model(self, features: FeatureMap) -> KernelModel:
-        """The model in the form that labels rows."""
-        found = self.fit.model
-        return KernelModel(features, found.point.v, found.point.b, found.kernel_weights)
+DistributionLearned = Learned[DistributionFit, DistributionSettings]
+FromFit = Stage[DistributionFit, DistributionSums, DistributionFit]
 
 
 @dataclass(frozen=True)
@@ -50,58 +38,56 @@ class Learner:
     seed: int
     progress: Progress
 
-    def learn(self, prepared: Prepared, sample_weight: Any) -> LearnedDistribution:
+    def learn(self, prepared: Prepared, sample_weight: Any) -> DistributionLearned:
         """The best fit over all starts, on all prepared rows."""
         weights = tied_weights(self.rules, sample_weight)
-        race = race_rows(prepared, self.rules, weights, self.settings, self.seed)
-        land = Landscape(prepared.features, self.settings, race.shape, self.n_clusters)
-        starts = starting_points(prepared, race, land, self.init, self.n_init, self.seed)
-        fits = run_together(
-            [
-                distribution_fit(
-                    land,
-                    race.tied,
-                    start,
-                    land.zero(),
-                    self.progress.reporter(name, "sample", race.rows),
-                )
-                for name, start in starts.points
-            ],
-            race.rows.cuts,
-        )
-        if race.rows is not prepared.sample:
-            prepared.sample.n_scans += race.rows.n_scans
-        best = int(np.argmin([fit.model.objective for fit in fits]))
-        learned = LearnedDistribution(
-            fits[best], starts.points[best][0], self.settings, 0, starts.mixture
-        )
-        if prepared.sample_is_all:
-            return self._counted(learned)
-        total = float(prepared.survey.count)
-        return self.go_on(learned, prepared.features, prepared.everywhere, weights, total)
+        sample = race_rows(prepared, self.rules, weights, self.settings, self.seed)
+        space = ScoreSpace.of(prepared.features, self.n_clusters)
+        objective = DistributionObjective(space, self.settings, sample.shape)
+        starts = starting_points(prepared, sample, objective, self.init, self.n_init, self.seed)
 
-    def go_on(
-        self,
-        learned: LearnedDistribution,
-        features: FeatureMap,
-        rows: RowSet,
-        weights: np.ndarray,
-        total: float,
-    ) -> LearnedDistribution:
-        """Go on with a fit of other rows on these, of total weight `total`."""
+        def begin(name: str, point: Point) -> Fit[DistributionSums, DistributionFit]:
+            tell = self.progress.reporter(name, "sample", sample.rows)
+            return distribution_fit(objective, sample.tied, point, objective.zero(), tell)
+
+        then = None
+        if not prepared.sample_is_all:
+            total = float(prepared.survey.count)
+            then = self.from_fits(prepared.features, prepared.everywhere, weights, total)
+        found = race(starts.points, Stage(sample.rows, begin), then, lowest)
+        if sample.rows is not prepared.sample:
+            prepared.sample.n_scans += sample.rows.n_scans
+        details: dict[str, Any] = {}
+        if starts.mixture is not None:
+            details["mixture_weights_"] = starts.mixture.weights
+        return self.counted(Learned(found.value, found.name, self.settings, details=details))
+
+    def from_fits(
+        self, features: FeatureMap, rows: RowSet, weights: np.ndarray, total: float
+    ) -> FromFit:
+        """Fits of rows of total weight `total`, from where fits of other rows ended."""
         heavy = float(weights.sum())
         shape = loss_shape(self.settings, total - heavy, heavy, heavy / total)
-        land = Landscape(features, self.settings, shape, self.n_clusters)
+        space = ScoreSpace.of(features, self.n_clusters)
+        objective = DistributionObjective(space, self.settings, shape)
         tied = TiedRows.none()
         if self.rules is not None:
             tied = self.rules.tied_rows(weights, shape, self.settings)
-        point = land.feasible(learned.fit.model.point)
-        tell = self.progress.reporter(learned.start, "all", rows)
-        (fit,) = run_together([distribution_fit(land, tied, point, point, tell)], rows.cuts)
-        return self._counted(replace(learned, fit=fit))
 
-    def _counted(self, learned: LearnedDistribution) -> LearnedDistribution:
+        def begin(name: str, fit: DistributionFit) -> Fit[DistributionSums, DistributionFit]:
+            point = objective.feasible(fit.model.point)
+            tell = self.progress.reporter(name, "all", rows)
+            return distribution_fit(objective, tied, point, point, tell)
+
+        return Stage(rows, begin)
+
+    def counted(self, learned: DistributionLearned) -> DistributionLearned:
+        """The same with the number of pairs that its labels violate."""
         if self.rules is None:
             return learned
         violated = self.rules.constraints.violated(learned.fit.model.tied)
-        return replace(learned, n_violated=violated)
+        return replace(learned, details=learned.details | {"n_violated_": violated})
+
+
+def lowest(fits: Sequence[DistributionFit]) -> int:
+    return int(np.argmin([fit.model.objective for fit in fits]))

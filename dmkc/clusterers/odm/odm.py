@@ -9,23 +9,22 @@ import numpy as np
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import (
-    MAX_ITER_REACHED,
-    MORE_ITER,
     Job,
     KernelClusterer,
     integer,
     number,
     one_of,
-    warn_of_end,
 )
 from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.odm.distribution import DistributionSettings
-from dmkc.clusterers.odm.learn import LearnedDistribution, Learner
+from dmkc.clusterers.odm.learn import DistributionLearned, Learner
 from dmkc.clusterers.odm.starts import check_starts
 from dmkc.clusterers.odm.tying import Rules, tied_weights
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.kernels import FeatureMap
@@ -274,10 +273,10 @@ class MarginDistributionClustering(KernelClusterer):
         )
 
     def _learner(self, job: Job, own: OwnSettings) -> Learner:
-        m, seed = self.n_clusters, job.features.seed
+        m, seed = self.n_clusters, job.seed
         return Learner(own.settings, m, own.rules, own.init, self.n_init, seed, job.progress)
 
-    def _learn(self, prepared: Prepared, job: Job) -> LearnedDistribution | None:
+    def _learn(self, prepared: Prepared, job: Job) -> DistributionLearned | None:
         own: OwnSettings = job.own
         if self.n_clusters == 1:
             return None
@@ -285,51 +284,41 @@ class MarginDistributionClustering(KernelClusterer):
             own = replace(own, init=job.subset.restricted(own.init))
         return self._learner(job, own).learn(prepared, job.sample_weight)
 
-    def _go_on(
-        self, learned: LearnedDistribution, features: FeatureMap, rows: RowSet, job: Job
-    ) -> LearnedDistribution:
+    def _continue_on_all_rows(
+        self, learned: DistributionLearned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> DistributionLearned:
         settings = replace(job.own.settings, max_iter=self.polish)
         learner = self._learner(job, replace(job.own, settings=settings))
         weights = tied_weights(job.own.rules, job.sample_weight)
         total = float(rows.n_rows)
         if job.sample_weight is not None:
             total = float(check_weights(job.sample_weight, rows.n_rows).sum())
-        more = learner.go_on(learned, features, rows, weights, total)
-        converged = more.fit.converged or learned.fit.converged
-        return replace(more, fit=replace(more.fit, converged=converged))
+        stage = learner.from_fits(features, rows, weights, total)
+        (found,) = stage.run([Named(learned.start, learned.fit)])
+        return learner.counted(learned.continued(found.value))
 
-    def _keep(self, learned: LearnedDistribution | None, features: FeatureMap, rows: Rows) -> None:
-        self.kernels_ = list(features.kernels)
-        features = features.unweighted()
+    def _store_features(self, prepared: Prepared, rows: Rows) -> None:
+        super()._store_features(prepared, rows)
         self.constrained_rows_ = np.empty(0, np.int64) if rows.tied is None else rows.tied
         self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
         self.n_violated_, self.mixture_weights_ = 0, np.empty(0)
-        if learned is None:
-            self._one_cluster(features)
-            return
-        fit, found = learned.fit, learned.fit.model
-        warn_of_end(self, fit.converged, MAX_ITER_REACHED, MORE_ITER, found.shares)
-        model = learned.kernel_model(features)
+
+    def _store_fit(self, learned: DistributionLearned, prepared: Prepared, rows: Rows) -> None:
+        found = learned.fit.model
+        space = ScoreSpace.of(prepared.features.unweighted(), self.n_clusters)
+        model = space.model(found.point.v, found.point.b, found.kernel_weights)
         known = None if rows.tied is None else Known(rows.tied, found.tied)
         order = model.order(found.shares, rows, known)
         self.model_ = model.in_order(order)
         self.constrained_labels_ = np.argsort(order)[found.tied].astype(np.int32)
-        self.n_violated_ = learned.n_violated
-        if learned.mixture is not None:
-            self.mixture_weights_ = learned.mixture.weights
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.C_, self.balance_ = learned.settings.C, learned.settings.balance
-        self.start_ = learned.start
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
 
-    def _one_cluster(self, features: FeatureMap) -> None:
-        self.model_ = KernelModel.of_one_cluster(features, self.norm)
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
-        self.objective_, self.start_ = 0.0, "none"
-        self.C_, self.balance_ = 0.0, None
-        self.n_iter_, self.converged_ = 1, True
+        self.objective_, self.C_, self.balance_ = 0.0, 0.0, None
 
     def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
         """The model's labels, with those of the constrained rows put in."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.clusterers.odm.distribution import Landscape
+from dmkc.clusterers.odm.distribution import DistributionObjective
 from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.scan.distribution import LossShape
 
@@ -149,13 +149,15 @@ class RelaxedStart:
     mixture: Mixture
 
 
-def relaxed_start(race: RaceRows, land: Landscape) -> RelaxedStart:
+def relaxed_start(race: RaceRows, objective: DistributionObjective) -> RelaxedStart:
     """The relaxation on the rows of a race, all kernels weighing alike."""
     columns = race.rows.columns
-    equal = np.sqrt(land.kernel_weights(land.zero()))
-    roots = np.repeat(equal, np.diff(land.features.offsets))
-    phi = np.column_stack([land.features.features(columns) * roots, np.ones(len(columns))])
-    tie_at = land.features.columns.tie_at
+    equal = np.sqrt(objective.kernel_weights(objective.zero()))
+    roots = np.repeat(equal, np.diff(objective.space.features.offsets))
+    phi = np.column_stack(
+        [objective.space.features.features(columns) * roots, np.ones(len(columns))]
+    )
+    tie_at = objective.space.features.columns.tie_at
     number = np.zeros(len(columns), np.int64)
     if tie_at >= 0:
         number = columns[:, tie_at].astype(np.int64)
@@ -172,6 +174,6 @@ def relaxed_start(race: RaceRows, land: Landscape) -> RelaxedStart:
 
     _, vectors = np.linalg.eigh((phi[:, :-1].T * race.rows.weights) @ phi[:, :-1])
     first = label(phi[:, :-1] @ vectors[:, -1])
-    mixture = relax(phi, counts, land.shape, land.settings.C, label, first)[-1]
+    mixture = relax(phi, counts, objective.shape, objective.settings.C, label, first)[-1]
     labelings = [(y > 0).astype(np.int64) for y in rounded(mixture, label)]
     return RelaxedStart(labelings, mixture)

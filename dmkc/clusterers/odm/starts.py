@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.clusterers.odm.distribution import Landscape, Point
+from dmkc.clusterers.odm.distribution import DistributionObjective, Point
 from dmkc.clusterers.odm.relaxation import Mixture, relaxed_start
 from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import check_init, starts_on_sample
 from dmkc.constraints.assign import TwoSides
 
@@ -26,14 +27,12 @@ OWN = (LINKS, RELAXATION)
 DIRECTIONS = 2
 """Leading directions that are tried, of all rows and of the constrained ones."""
 
-NamedPoint = tuple[str, Point]
-
 
 @dataclass(frozen=True)
 class Starts:
     """Named models to begin from."""
 
-    points: list[NamedPoint]
+    points: list[Named[Point]]
     mixture: Mixture | None
     """What the relaxation found, if it was asked for."""
 
@@ -59,51 +58,59 @@ def _parted(items: list[Any]) -> tuple[list[str], list[Any]]:
 
 
 def starting_points(
-    prepared: Prepared, race: RaceRows, land: Landscape, items: list[Any], n_init: int, seed: int
+    prepared: Prepared,
+    race: RaceRows,
+    objective: DistributionObjective,
+    items: list[Any],
+    n_init: int,
+    seed: int,
 ) -> Starts:
     """Named models to begin from."""
-    found: list[NamedPoint] = []
+    found: list[Named[Point]] = []
     own, others = _parted(items)
     if others:
         phi = prepared.features.features(prepared.sample.columns)
         weights = prepared.sample.weights
-        for start in starts_on_sample(prepared, others, n_init, land.n_clusters, seed):
-            found.append((start.name, fitted_point(land, phi, weights, start.labels)))
+        for start in starts_on_sample(prepared, others, n_init, objective.space.n_clusters, seed):
+            point = fitted_point(objective, phi, weights, start.labels)
+            found.append(Named(start.name, point))
     if LINKS in own:
-        found += _links(race, land)
+        found += _links(race, objective)
     if RELAXATION not in own:
         return Starts(found, None)
-    relaxed = relaxed_start(race, land)
-    phi = land.features.features(race.rows.columns)
+    relaxed = relaxed_start(race, objective)
+    phi = objective.space.features.features(race.rows.columns)
     for k, labels in enumerate(relaxed.labelings):
-        point = fitted_point(land, phi, race.rows.weights, labels)
-        found.append((f"relaxation, labeling {k + 1}", point))
+        point = fitted_point(objective, phi, race.rows.weights, labels)
+        found.append(Named(f"relaxation, labeling {k + 1}", point))
     return Starts(found, relaxed.mixture)
 
 
 def fitted_point(
-    land: Landscape, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray
+    objective: DistributionObjective, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray
 ) -> Point:
     """The regularised least-squares fit of the sides of a labeling, all kernels weighing alike.
 
     It is also the first Newton step from zero, where every row's margin is too short.
     """
-    zero = land.zero()
-    roots = np.sqrt(np.repeat(land.kernel_weights(zero), np.diff(land.features.offsets)))
+    zero = objective.zero()
+    roots = np.sqrt(
+        np.repeat(objective.kernel_weights(zero), np.diff(objective.space.features.offsets))
+    )
     rows = np.column_stack([phi * roots, np.ones(len(phi))])
-    counts = land.settings.C * weights / weights.sum()
+    counts = objective.settings.C * weights / weights.sum()
     factor = cho_factor(np.eye(rows.shape[1]) + (rows.T * counts) @ rows)
-    clusters = [1] if land.n_scores == 1 else range(land.n_scores)
-    wanted = (1.0 - land.shape.theta) * np.stack([np.where(labels == k, 1, -1) for k in clusters])
+    sides = np.where(labels == objective.space.scored_clusters[:, None], 1, -1)
+    wanted = (1.0 - objective.shape.theta) * sides
     found = cho_solve(factor, (rows.T * counts) @ wanted.T).T
-    return land.feasible(Point(found[:, :-1] * roots, found[:, -1]))
+    return objective.feasible(Point(found[:, :-1] * roots, found[:, -1]))
 
 
-def _links(race: RaceRows, land: Landscape) -> Iterator[NamedPoint]:
+def _links(race: RaceRows, objective: DistributionObjective) -> Iterator[Named[Point]]:
     assert race.rules is not None
     columns = race.rows.columns
-    phi, weights = land.features.features(columns), race.rows.weights
-    number = columns[:, land.features.columns.tie_at].astype(np.int64)
+    phi, weights = objective.space.features.features(columns), race.rows.weights
+    number = columns[:, objective.space.features.columns.tie_at].astype(np.int64)
     tied, free = np.flatnonzero(number), np.flatnonzero(number == 0)
     tied = tied[np.argsort(number[tied])]
     square = _signed_square(race, phi[tied] * race.tied.weights[:, None])
@@ -115,7 +122,7 @@ def _links(race: RaceRows, land: Landscape) -> Iterator[NamedPoint]:
             size = np.sqrt(np.mean((phi[tied] @ v) ** 2))
             if size > 0:
                 point = Point(v[None, :] / size, np.zeros(1))
-                yield f"links, direction {k} of {name} rows", point
+                yield Named(f"links, direction {k} of {name} rows", point)
 
 
 def _signed_square(race: RaceRows, phi: np.ndarray) -> np.ndarray:

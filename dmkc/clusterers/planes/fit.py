@@ -7,24 +7,26 @@ scan.  A labeling is the nearest plane of a model and is never stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import Step
+from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
 from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
-from dmkc.scan.planes import PlaneRequest, Planes, PlaneScan, PlaneSums, Signs
+from dmkc.clusterers.rowset import RowSet, SampleRows
+from dmkc.clusterers.together import Fit, Step, run_together
+from dmkc.scan.planes import Planes, PlaneSums, Signs
 
 LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
 """Gap that is good enough while labels still move a lot, and as a share of the rows that moved."""
 TRIVIAL_GAP = 1e-4
 TOO_SMALL = "a cluster would have become too small"
 ADVICE = {
-    "max_iter was reached": "increase max_iter or tol.",
+    MAX_ITER_REACHED: "increase max_iter or tol.",
     TOO_SMALL: (
         "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
         "cluster that lies around another: try kernels='gaussian', loss='hinge' or another start."
@@ -32,11 +34,9 @@ ADVICE = {
 }
 """What to do about a fit that ended for this reason."""
 
-Fit = Generator[PlaneRequest, list[PlaneSums], "PlaneFit"]
-
 
 @dataclass(frozen=True)
-class PlaneFit:
+class PlaneFit(FitEnd):
     """Planes and what a scan knows of their own labeling."""
 
     model: Planes
@@ -44,12 +44,9 @@ class PlaneFit:
     """Value of the convex problem of the last labeling."""
     explained: float
     """Share of the value without any plane that the planes save."""
-    shares: np.ndarray
-    """Shares of the clusters under the planes' own labeling."""
     gap: float
-    n_iter: int
-    converged: bool
-    reason: str
+    separation: float = 0.0
+    """How far the clusters of the sample lie apart."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,12 @@ def plane_fit(
     course: Course,
     tell: Callable[[Step], None],
     start: Planes | None = None,
-) -> Fit:
+) -> Fit[PlaneSums, PlaneFit]:
     """Cluster from a labeling; `start` are planes to begin the first convex fit from."""
     seen: dict[int, _Round] = {}
     rounds: list[_Round] = []
     model, moved, working = start, 1.0, None
-    mark: int | None = None
+    label_hash: int | None = None
     sides = start if isinstance(label, Planes) else None
     for round_ in range(1, course.max_iter + 1):
         wanted = max(course.tol, min(LOOSE_GAP, LOOSE_SHARE * moved))
@@ -84,22 +81,22 @@ def plane_fit(
         model, sums, working = solved.model, solved.sums, solved.working
         here = _Round(problem, round_, solved)
         shares, moved = sums.counts / sums.total, sums.changed / sums.total
-        before, mark = mark, int(sums.mark[0])
+        before, label_hash = label_hash, int(sums.label_hash[0])
         if shares.min() < course.smallest:
             kept = max(rounds or [here], key=lambda r: r.explained)
             return kept.fit(round_, False, TOO_SMALL)
         tight = solved.gap <= course.tol
-        if tight and (mark == before or moved <= (course.tol if problem.together else 0.0)):
-            return here.fit(round_, True, "labels settled")
-        if tight and mark in seen and mark != before:
-            cycle = [r for r in seen.values() if r.number >= seen[mark].number]
+        if tight and (label_hash == before or moved <= (course.tol if problem.together else 0.0)):
+            return here.fit(round_, True, SETTLED)
+        if tight and label_hash in seen and label_hash != before:
+            cycle = [r for r in seen.values() if r.number >= seen[label_hash].number]
             kept = max([*cycle, here], key=lambda r: r.explained)
             return kept.fit(round_, True, "a labeling came back")
         if tight:
-            seen[mark] = here
+            seen[label_hash] = here
         rounds.append(here)
         label = sides = model
-    return rounds[-1].fit(len(rounds), False, "max_iter was reached")
+    return rounds[-1].fit(len(rounds), False, MAX_ITER_REACHED)
 
 
 @dataclass(frozen=True)
@@ -123,11 +120,11 @@ class _Round:
             solved.model,
             solved.value,
             self.explained,
-            shares,
             solved.gap,
-            n_iter,
-            converged,
-            reason,
+            shares=shares,
+            n_iter=n_iter,
+            converged=converged,
+            reason=reason,
         )
 
 
@@ -141,35 +138,30 @@ def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
     rows = np.column_stack([np.zeros(k), np.arange(k), counts / counts.sum()])
     bare = replace(problem, offsets=np.array([0, 1]))
     solving = solve_convex(Asker(bare, 1, None, None), "irls", None, TRIVIAL_GAP, _silent)
-    request = next(solving)
-    while True:
-        (sums,) = PlaneScan((request,), 2).block(rows, 0, max(k, 64))
-        try:
-            request = solving.send([sums])
-        except StopIteration as stop:
-            return float(stop.value.value)
+    (solved,) = run_together([solving], SampleRows(rows, max(k, 64), weight_at=2))
+    return float(solved.value)
 
 
 def first_pull(
     problem: PlaneProblem,
-    ask: Callable[[PlaneRequest], PlaneSums],
+    rows: RowSet,
     label: Planes | int,
     view: Callable[[np.ndarray], np.ndarray] | None,
 ) -> float:
     """The c2 at which about all weights vanish, for a labeling: the pull on them at zero."""
     asker = Asker(problem, label, None, view)
-    sums = ask(asker.request(problem.zero(), Signs()))
+    sums = rows.ask(asker.request(problem.zero(), Signs()))
     return float(problem.pressure(sums).max())
 
 
-def best_of(fits: Sequence[PlaneFit], separations: Sequence[float]) -> int:
+def best_of(fits: Sequence[PlaneFit]) -> int:
     """The start to keep: clusters that lie farthest apart.
 
     Of two clusters one collapsed if the other took all, and such a fit wins only where all have.
     Where one of several becomes too small, the others are still there.
     """
     fine = [f.reason != TOO_SMALL or len(f.shares) > 2 for f in fits]
-    score = [s - (0.0 if ok else 10.0) for s, ok in zip(separations, fine, strict=True)]
+    score = [f.separation - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
     return int(np.argmax(score))
 
 

@@ -1,4 +1,4 @@
-"""Learning planes: starts race on a sample, the winner is carried on to all rows."""
+"""Learning planes: what nonparallel planes bring to the race of starts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import run_together
+from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
 from dmkc.clusterers.planes.solvers import WHOLE
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.separation import separation
+from dmkc.clusterers.space import ScoreSpace
 from dmkc.clusterers.starts import Start, starts_on_sample
+from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
+from dmkc.scan.planes import Planes, PlaneSums
 
 SHARE_OF_PULL = 0.05
 """c2, when it is left open, as a share of the largest pull of a start on weights at zero."""
@@ -42,9 +46,15 @@ class PlaneSettings:
     course: Course
 
 
+PlanesLearned = Learned[PlaneFit, PlaneSettings]
+
+
 @dataclass(frozen=True)
-class Space:
-    """The features that planes live in."""
+class PlaneFeatures:
+    """The features that planes are made of, and which of them are selected together.
+
+    Planes see features, not scores on raw columns: which features have weights is the question.
+    """
 
     features: FeatureMap
     offsets: np.ndarray
@@ -53,7 +63,7 @@ class Space:
     """Makes features from raw columns; None: the columns are the features."""
 
     @classmethod
-    def of(cls, features: FeatureMap) -> Space:
+    def of(cls, features: FeatureMap) -> PlaneFeatures:
         kernels, n = features.kernels, features.offsets[-1]
         if len(kernels) == 1 and kernels[0].raw:
             plain = replace(features, mean=(np.zeros(n),), scale=(1.0,))
@@ -70,27 +80,19 @@ class Space:
         columns = [kernel.only_column for kernel in self.features.kernels]
         return columns == list(range(self.features.columns.n_columns))
 
-    def kernel_model(self, fit: PlaneFit) -> KernelModel:
-        """The planes in the form that labels rows."""
-        w, ones = fit.model.spread(int(self.offsets[-1])), np.ones(len(self.features.kernels))
-        return KernelModel(self.features, w, fit.model.b, ones, decision="nearest")
+    def rows(self, columns: np.ndarray) -> np.ndarray:
+        """Feature rows of some raw columns."""
+        return columns[:, : int(self.offsets[-1])] if self.view is None else self.view(columns)
 
+    def model(self, planes: Planes) -> KernelModel:
+        """Planes in the form that labels rows."""
+        space = ScoreSpace(self.features, len(planes.b), "nearest")
+        ones = np.ones(len(self.features.kernels))
+        return space.model(planes.spread(int(self.offsets[-1])), planes.b, ones)
 
-@dataclass(frozen=True)
-class PlanesLearned:
-    """The best fit found."""
-
-    fit: PlaneFit
-    start: str
-    problem: PlaneProblem
-    course: Course
-    separation: float
-    """How far the clusters of the sample lie apart."""
-
-
-def problem_of(space: Space, settings: PlaneSettings) -> PlaneProblem:
-    s = settings
-    return PlaneProblem(s.n_clusters, s.c1, s.c2, s.ridge, s.hinge, s.together, space.offsets)
+    def problem(self, settings: PlaneSettings) -> PlaneProblem:
+        s = settings
+        return PlaneProblem(s.n_clusters, s.c1, s.c2, s.ridge, s.hinge, s.together, self.offsets)
 
 
 def learn_planes(
@@ -102,67 +104,62 @@ def learn_planes(
     seed: int,
 ) -> PlanesLearned:
     """The best fit over all starts; c2 is calibrated where it is left open (NaN)."""
-    space, m = Space.of(prepared.features), settings.n_clusters
-    problem = problem_of(space, settings)
+    features, m = PlaneFeatures.of(prepared.features), settings.n_clusters
     starts = starts_on_sample(prepared, init, n_init, m, seed)
     if np.isnan(settings.c2):
-        share = share_of_pull(space.offsets[-1], prepared.rows.n_rows)
-        problem = replace(problem, c2=share * pull_of(prepared, space, problem, starts))
-    fits = race(prepared, space, problem, settings.course, starts, progress)
-    apart = separations(prepared, space, fits)
-    best = best_of(fits, apart)
-    learned = PlanesLearned(fits[best], starts[best].name, problem, settings.course, apart[best])
-    if prepared.sample_is_all:
-        return learned
-    return carry_on_planes(learned, space, prepared.everywhere, progress)
+        share = share_of_pull(features.offsets[-1], prepared.rows.n_rows)
+        settings = replace(settings, c2=share * pull_of(prepared, features, settings, starts))
+    first, labelings = on_sample(prepared, features, settings, starts, progress)
+    then = None
+    if not prepared.sample_is_all:
+        then = from_fits(features, prepared.everywhere, settings, progress)
+    found = race(labelings, first, then, best_of)
+    prepared.sample.n_scans += first.rows.n_scans
+    return Learned(found.value, found.name, settings)
 
 
-def race(
+def on_sample(
     prepared: Prepared,
-    space: Space,
-    problem: PlaneProblem,
-    course: Course,
+    features: PlaneFeatures,
+    settings: PlaneSettings,
     starts: Sequence[Start],
     progress: Progress,
-) -> list[PlaneFit]:
-    """Fits of the sample from all starts, as one batch."""
+) -> tuple[Stage[int, PlaneSums, PlaneFit], list[Named[int]]]:
+    """Fits of the sample from labelings, and the columns that hold these."""
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-    course = chosen(course, problem, sample, progress)
-    fits = run_together(
-        [
-            plane_fit(
-                problem,
-                column,
-                space.view,
-                course,
-                progress.reporter(start.name, "sample", sample),
-            )
-            for start, column in zip(starts, at, strict=True)
-        ],
-        sample.cuts,
-    )
-    prepared.sample.n_scans += sample.n_scans
-    return fits
+    problem = features.problem(settings)
+    course = chosen(settings.course, problem, sample, progress)
+
+    def begin(name: str, column: int) -> Fit[PlaneSums, PlaneFit]:
+        tell = progress.reporter(name, "sample", sample)
+        fit = yield from plane_fit(problem, column, features.view, course, tell)
+        return replace(fit, separation=separation_of(prepared, features, fit.model))
+
+    return Stage(sample, begin), [
+        Named(s.name, column) for s, column in zip(starts, at, strict=True)
+    ]
 
 
-def separations(prepared: Prepared, space: Space, fits: Sequence[PlaneFit]) -> list[float]:
-    """How far the clusters of every fit lie apart on the sample, in the planes' own features."""
-    sample, n = prepared.sample, int(space.offsets[-1])
-    rows = sample.columns[:, :n] if space.view is None else space.view(sample.columns)
-    shares = sample.weights / sample.weights.sum()
-    return [separation(rows, shares, fit.model.nearest(fit.model.scores(rows))) for fit in fits]
+def from_fits(
+    features: PlaneFeatures, rows: RowSet, settings: PlaneSettings, progress: Progress
+) -> Stage[PlaneFit, PlaneSums, PlaneFit]:
+    """Fits of these rows, from planes that were found on others."""
+    problem = features.problem(settings)
+    course = chosen(settings.course, problem, rows, progress)
+
+    def begin(name: str, found: PlaneFit) -> Fit[PlaneSums, PlaneFit]:
+        tell, model = progress.reporter(name, "all", rows), found.model
+        fit = yield from plane_fit(problem, model, features.view, course, tell, model)
+        return replace(fit, separation=found.separation)
+
+    return Stage(rows, begin)
 
 
-def carry_on_planes(
-    learned: PlanesLearned, space: Space, rows: RowSet, progress: Progress
-) -> PlanesLearned:
-    """Go on with planes found on other rows (a sample) on these rows."""
-    course = chosen(learned.course, learned.problem, rows, progress)
-    model = learned.fit.model
-    tell = progress.reporter(learned.start, "all", rows)
-    going_on = plane_fit(learned.problem, model, space.view, course, tell, model)
-    (fit,) = run_together([going_on], rows.cuts)
-    return replace(learned, fit=fit)
+def separation_of(prepared: Prepared, features: PlaneFeatures, planes: Planes) -> float:
+    """How far the clusters of planes lie apart on the sample, in the planes' own features."""
+    sample = prepared.sample
+    rows, shares = features.rows(sample.columns), sample.weights / sample.weights.sum()
+    return separation(rows, shares, planes.nearest(planes.scores(rows)))
 
 
 def share_of_pull(n_features: int, n_rows: int) -> float:
@@ -177,13 +174,15 @@ def share_of_pull(n_features: int, n_rows: int) -> float:
 
 
 def pull_of(
-    prepared: Prepared, space: Space, problem: PlaneProblem, starts: Sequence[Start]
+    prepared: Prepared,
+    features: PlaneFeatures,
+    settings: PlaneSettings,
+    starts: Sequence[Start],
 ) -> float:
     """The c2 at which about all weights vanish under every start."""
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
-    found = [
-        first_pull(problem, lambda r: sample.cuts([r])[0][0], column, space.view) for column in at
-    ]
+    problem = features.problem(settings)
+    found = [first_pull(problem, sample, column, features.view) for column in at]
     prepared.sample.n_scans += sample.n_scans
     return max(*found, 1e-300)
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from dmkc.clusterers.planes.fit import PlaneFit
 from dmkc.clusterers.planes.learn import (
+    PlaneFeatures,
     PlaneSettings,
     PlanesLearned,
-    Space,
-    carry_on_planes,
+    from_fits,
     learn_planes,
-    problem_of,
     pull_of,
 )
 from dmkc.clusterers.prepare import Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import starts_on_sample
 from dmkc.master.planes import group_sizes
 from dmkc.progress import Progress
@@ -64,22 +64,22 @@ def follow_path(
     n_values: int,
 ) -> tuple[PlanePath, PlanesLearned]:
     """Fit at ascending c2, each fit begun from the planes of the one before."""
-    space = Space.of(prepared.features)
-    values = _values(prepared, space, settings, n_init, seed, c2, n_values)
+    features = PlaneFeatures.of(prepared.features)
+    values = _values(prepared, features, settings, n_init, seed, c2, n_values)
     start = replace(settings, c2=float(values[0]))
     learned = learn_planes(prepared, start, init, n_init, progress, seed)
     found: list[PlaneFit] = [learned.fit]
     for value in values[1:]:
-        problem = replace(learned.problem, c2=float(value))
-        following = replace(learned, problem=problem)
-        following = carry_on_planes(following, space, prepared.everywhere, progress)
-        fit = following.fit
+        stronger = replace(learned.settings, c2=float(value))
+        stage = from_fits(features, prepared.everywhere, stronger, progress)
+        (following,) = stage.run([Named(learned.start, learned.fit)])
+        fit = following.value
         if not fit.model.w.any() or fit.shares.min() < settings.course.smallest:
             break
         found.append(fit)
-        learned = following
-    n = int(space.offsets[-1])
-    sizes = [group_sizes(np.abs(fit.model.spread(n)).max(axis=0), space.offsets) for fit in found]
+        learned = replace(learned, fit=fit, settings=stronger)
+    n, groups = int(features.offsets[-1]), features.offsets
+    sizes = [group_sizes(np.abs(fit.model.spread(n)).max(axis=0), groups) for fit in found]
     path = PlanePath(
         np.asarray(values[: len(found)], dtype=np.float64),
         np.array(sizes),
@@ -92,7 +92,7 @@ def follow_path(
 
 def _values(
     prepared: Prepared,
-    space: Space,
+    features: PlaneFeatures,
     settings: PlaneSettings,
     n_init: int,
     seed: int,
@@ -103,7 +103,7 @@ def _values(
     if c2 is None:
         m = settings.n_clusters
         starts = starts_on_sample(prepared, "k-means", n_init, m, seed)
-        top = pull_of(prepared, space, problem_of(space, settings), starts)
+        top = pull_of(prepared, features, settings, starts)
         return np.geomspace(WEAKEST * top, top, n_values)
     values = np.sort(np.atleast_1d(np.asarray(c2, dtype=np.float64)))
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)) or values[0] < 0:

@@ -10,20 +10,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of, warn_of_end
+from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of
 from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
+    PlaneFeatures,
     PlaneSettings,
     PlanesLearned,
-    Space,
-    carry_on_planes,
+    from_fits,
     learn_planes,
 )
 from dmkc.clusterers.planes.path import PlanePath, follow_path
 from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
@@ -270,54 +271,59 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         if self.n_clusters == 1:
             return None
         init = self._starts(prepared, job)
-        return learn_planes(prepared, job.own, init, self.n_init, job.progress, job.features.seed)
+        return learn_planes(prepared, job.own, init, self.n_init, job.progress, job.seed)
 
     def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
-            if all(kernel.only_column is not None for kernel in job.features.kernels):
+            kernels = self._kernels()
+            if all(kernel.only_column is not None for kernel in kernels):
                 return ["k-means", *wide]  # a start for every column would be many and poor
             shells = ["radius"] if self.n_clusters == 2 else []
             return [*check_init("auto", self.n_clusters), *shells, *wide]
         return self.init if job.subset is None else job.subset.restricted(self.init)
 
-    def _go_on(
+    def _continue_on_all_rows(
         self, learned: PlanesLearned, features: FeatureMap, rows: RowSet, job: Job
     ) -> PlanesLearned:
-        short = replace(learned, course=replace(learned.course, max_iter=self.polish))
-        found = carry_on_planes(short, Space.of(features), rows, job.progress)
-        converged = found.fit.converged or learned.fit.converged
-        return replace(found, fit=replace(found.fit, converged=converged))
+        settings = learned.settings
+        short = replace(settings, course=replace(settings.course, max_iter=self.polish))
+        stage = from_fits(PlaneFeatures.of(features), rows, short, job.progress)
+        (found,) = stage.run([Named(learned.start, learned.fit)])
+        return learned.continued(found.value)
 
-    def _keep(self, learned: PlanesLearned | None, features: FeatureMap, rows: Rows) -> None:
-        features = features.unweighted()
-        self.kernels_ = list(features.kernels)
-        self.kernel_weights_ = np.ones(len(features.kernels))
-        space = Space.of(features)
-        self.selects_columns_ = space.names_columns
-        if learned is None:
-            self._one_cluster(space)
-        else:
-            fit = learned.fit
-            advice = ADVICE.get(fit.reason, "increase tol.")
-            warn_of_end(self, fit.converged, fit.reason, advice, fit.shares)
-            if not fit.model.w.any():
-                warnings.warn(
-                    f"No column has a weight at c2 = {learned.problem.c2:g}, so that nothing is "
-                    "separated: decrease c2.",
-                    stacklevel=4,
-                )
-            self.model_ = space.kernel_model(fit).reordered(fit.shares, rows)
-            self.objective_, self.explained_, self.gap_ = fit.objective, fit.explained, fit.gap
-            self.c2_, self.start_ = learned.problem.c2, learned.start
-            self.separation_ = learned.separation
-            self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        self.planes_ = self.model_.weights
-        self._describe(space.offsets, rows)
+    def _advice(self, reason: str) -> str:
+        return ADVICE.get(reason, "increase tol.")
+
+    def _store_features(self, prepared: Prepared, rows: Rows) -> None:
+        super()._store_features(prepared, rows)
+        self.kernel_weights_ = np.ones(len(self.kernels_))
+        self.selects_columns_ = PlaneFeatures.of(prepared.features).names_columns
+
+    def _store_fit(self, learned: PlanesLearned, prepared: Prepared, rows: Rows) -> None:
+        fit, features = learned.fit, PlaneFeatures.of(prepared.features.unweighted())
+        if not fit.model.w.any():
+            warnings.warn(
+                f"No column has a weight at c2 = {learned.settings.c2:g}, so that nothing is "
+                "separated: decrease c2.",
+                stacklevel=4,
+            )
+        self.model_ = features.model(fit.model).reordered(fit.shares, rows)
+        self.objective_, self.explained_, self.gap_ = fit.objective, fit.explained, fit.gap
+        self.c2_, self.separation_ = learned.settings.c2, fit.separation
+        self._describe(features.offsets, rows)
+
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        features = PlaneFeatures.of(prepared.features.unweighted())
+        self.model_ = KernelModel.of_one_cluster(features.features, np.inf)
+        self.objective_, self.explained_, self.gap_, self.c2_ = 0.0, 0.0, 0.0, 0.0
+        self.separation_ = 0.0
+        self._describe(features.offsets, rows)
 
     def _describe(self, offsets: np.ndarray, rows: Rows) -> None:
         """Which columns matter, and how the planes lie to each other."""
+        self.planes_ = self.model_.weights
         largest = np.abs(self.planes_).max(axis=0, initial=0.0)
         self.feature_importances_ = group_sizes(largest, offsets)
         chosen = np.flatnonzero(self.feature_importances_ > 0)
@@ -328,11 +334,6 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         sizes = [group_sizes(np.abs(w), offsets) for w in self.planes_]
         self.synchronisation_ = synchronisation(np.array(sizes)) if sizes else 1.0
         self.cosines_ = cosines(self.planes_)
-
-    def _one_cluster(self, space: Space) -> None:
-        self.model_ = KernelModel.of_one_cluster(space.features, np.inf)
-        self.objective_, self.explained_, self.gap_, self.c2_ = 0.0, 0.0, 0.0, 0.0
-        self.start_, self.n_iter_, self.converged_, self.separation_ = "none", 1, True, 0.0
 
     def _summary(self) -> str:
         return (
@@ -356,6 +357,6 @@ class _PathFitter(NonparallelPlaneClustering):
     def _learn(self, prepared: Prepared, job: Job) -> PlanesLearned:
         init = self._starts(prepared, job)
         self._path, learned = follow_path(
-            prepared, job.own, init, self.n_init, job.progress, job.features.seed, *self._wanted
+            prepared, job.own, init, self.n_init, job.progress, job.seed, *self._wanted
         )
         return learned

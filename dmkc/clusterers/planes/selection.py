@@ -28,7 +28,7 @@ class SelectsColumns:
     selects_columns_: bool
 
     def get_support(self, indices: bool = False) -> np.ndarray:
-        """Which columns (or components, with kernels through landmarks) are selected."""
+        """Which columns (or components, with kernels through landchosen) are selected."""
         check_is_fitted(self)
         mask = self.feature_importances_ > 0
         return np.flatnonzero(mask) if indices else mask
@@ -36,7 +36,7 @@ class SelectsColumns:
     def transform(self, X: Any) -> Any:
         """The selected columns of `X`, in the form of `X`.
 
-        With kernels through landmarks selection acts on components, and these are returned.
+        With kernels through landchosen selection acts on components, and these are returned.
         """
         rows: Rows = self._new_rows(X)  # type: ignore[attr-defined]
         chosen = self.get_support(indices=True)
@@ -106,13 +106,13 @@ def synchronisation(weights: np.ndarray, r: int | None = None) -> float:
     their r largest weights (Fang and Liu 2020, section 4.1); None: of all weights that are not 0.
     """
     size = np.abs(np.asarray(weights, dtype=np.float64))
-    marks = size > 0
+    chosen = size > 0
     if r is not None:
         order = np.argsort(-size, axis=1, kind="stable")[:, :r]
-        top = np.zeros_like(marks)
+        top = np.zeros_like(chosen)
         np.put_along_axis(top, order, True, axis=1)
-        marks &= top
-    pairs = [_pearson(a, b) for a, b in combinations(marks, 2)]
+        chosen &= top
+    pairs = [_pearson(a, b) for a, b in combinations(chosen, 2)]
     return float(np.mean(pairs)) if pairs else 1.0
 
 

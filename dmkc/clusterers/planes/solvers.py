@@ -8,14 +8,14 @@ would not stay there, and the bound holds for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import Step
 from dmkc.clusterers.planes.steps import PlaneProblem
+from dmkc.clusterers.together import Fit, Step
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import (
     Loss,
@@ -45,14 +45,12 @@ ROUNDER, SHARPER = 3.0, 0.7
 """Losses are rounded off at most by this multiple of the gap, and less in every step."""
 ABOVE, LEAST_ABOVE = 0.3, 0.2
 """How far quadratics are those above the losses instead of Newton's: at first and at least."""
-BOLDER, CAREFUL, LEARNED = 0.7, 3.0, 1.3
-"""Factors of that share after a step that went down and after one that went up, and of the least
-share after the latter: where Newton's steps fail often, only safe ones are left."""
+AFTER_FALL, AFTER_RISE, LEAST_AFTER_RISE = 0.7, 3.0, 1.3
+"""Factors of that share after a step that lowered the value and after one that raised it, and of
+the least share after the latter: where Newton's steps fail often, only safe ones are left."""
 INACTIVE = 1e-6
 SPECK = 1e-6
 """Weights of a master below this share of the largest are zero."""
-
-Solve = Generator[PlaneRequest, list[PlaneSums], "Solved"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def solve_convex(
     start: Planes | None,
     wanted: float,
     tell: Callable[[int, float, float, PlaneSums, int], None],
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Solve to a relative gap of `wanted`, from the planes of an earlier labeling if given."""
     inner = _reweight if solver == "irls" else _bundle
     problem = asker.problem
@@ -111,7 +109,7 @@ def solve_convex(
     if problem.n_features <= WHOLE:
         whole = warm.on(None, problem.n_features)
         return (yield from inner(asker, whole, start is not None, wanted, 0, tell))
-    (sums,) = yield asker.request(warm, Reweighted(None, Rounded(COLD)))
+    sums = yield asker.request(warm, Reweighted(None, Rounded(COLD)))
     alive = _alive(problem, warm)
     columns = _grown(problem, sums, alive, FIRST)
     steps, tight, best = 1, max(LOOSE, 0.5 * wanted), -np.inf
@@ -119,7 +117,7 @@ def solve_convex(
         model = warm.on(columns, problem.n_features)
         found = yield from inner(asker, model, start is not None or steps > 1, tight, steps, tell)
         at, rule = found.dual
-        (sums,) = yield asker.request(at, rule)
+        sums = yield asker.request(at, rule)
         best, steps = max(best, problem.bound(sums)), found.steps + 1
         found = replace(found, bound=best, steps=steps)
         if problem.value(at, sums) < found.value:
@@ -163,7 +161,7 @@ def _grown(problem: PlaneProblem, sums: PlaneSums, alive: np.ndarray, more: int)
 
 def _reweight(
     asker: Asker, model: Planes, warm: bool, wanted: float, steps: int, tell: Callable
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Reweighted least squares on the model's features, between Newton's and safe steps."""
     problem, columns = asker.problem, model.columns
     curve, least = Rounded(WARM if warm else COLD, ABOVE), LEAST_ABOVE
@@ -173,7 +171,7 @@ def _reweight(
     dual = model, rule
     while True:
         steps += 1
-        (sums,) = yield asker.request(
+        sums = yield asker.request(
             model, rule, columns=columns, inner=inner, curved=curve, gram=gram is None
         )
         gram = sums.gram if gram is None else gram
@@ -191,10 +189,10 @@ def _reweight(
         model = problem.reweighted(model, sums, gram, inner)
         inner = problem.working(model, sums, columns)
         if value > before:
-            least = min(LEARNED * least, 1.0)
-            above = min(CAREFUL * curve.above, 1.0)
+            least = min(LEAST_AFTER_RISE * least, 1.0)
+            above = min(AFTER_RISE * curve.above, 1.0)
         else:
-            above = max(BOLDER * curve.above, least)
+            above = max(AFTER_FALL * curve.above, least)
         before, scale = value, best[0] / problem.c1
         eps = min(SHARPER * curve.eps, ROUNDER * gap * scale)
         curve = Rounded(max(eps, 0.1 * wanted * scale, 1e-9), above)
@@ -202,7 +200,7 @@ def _reweight(
 
 def _bundle(
     asker: Asker, model: Planes, warm: bool, wanted: float, steps: int, tell: Callable
-) -> Solve:
+) -> Fit[PlaneSums, Solved]:
     """Cutting planes of the losses, with a cut for every group of rows."""
     problem, columns = asker.problem, model.columns
     gram, bound, best = None, -np.inf, None
@@ -211,7 +209,7 @@ def _bundle(
     idle: list[int] = []
     while True:
         steps += 1
-        (sums,) = yield asker.request(
+        sums = yield asker.request(
             model, Signs(), columns=columns, groups=ROW_GROUPS, gram=gram is None
         )
         gram = sums.gram / sums.total if gram is None else gram

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dmkc.scan.engine import Held, ThreadEngine
 from dmkc.scan.grid import Grid
-from dmkc.scan.several import Scores, SeveralRequest, SeveralScan
+from dmkc.scan.multiclass import MulticlassRequest, MulticlassScan, Scores
 
 
 def best_except(F, taken):
@@ -45,8 +45,8 @@ def reference(X, request, model):
 
 
 def scanned(X, requests, leaf_rows=128, first=0):
-    scan = SeveralScan.of(requests, X.dtype)
-    return scan.unpack(scan.block(X, first, leaf_rows), requests)
+    scan = MulticlassScan.of(requests, X.dtype)
+    return scan.unpack(scan.block(X, first, leaf_rows))
 
 
 def requests_of(rng, width, m, counts, lattice=False):
@@ -58,7 +58,9 @@ def requests_of(rng, width, m, counts, lattice=False):
     def weights():
         return rng.integers(1, 5, m) / 2.0 if lattice else rng.random(m) + 0.5
 
-    return [SeveralRequest(scores(), weights(), tuple(scores() for _ in range(c))) for c in counts]
+    return [
+        MulticlassRequest(scores(), weights(), tuple(scores() for _ in range(c))) for c in counts
+    ]
 
 
 def assert_same(found, expected, **tolerance):
@@ -101,12 +103,12 @@ def test_bits_do_not_depend_on_the_blocks(n, dtype):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 32)).astype(dtype)
     requests = requests_of(rng, 32, 3, (2, 1))
-    scan, found = SeveralScan.of(requests, X.dtype), []
+    scan, found = MulticlassScan.of(requests, X.dtype), []
     for level in range(5):
         grid = Grid(n, 64, level)
         step = grid.block_rows
         blocks = [Held(X[a : a + step].copy(), a, min(n, a + step)) for a in range(0, n, step)]
-        found.append(scan.unpack(ThreadEngine().scan(scan, blocks, grid), requests))
+        found.append(scan.unpack(ThreadEngine().scan(scan, blocks, grid)))
     for other in found[1:]:
         for first, second in zip(found[0], other, strict=True):
             for a, b in zip(first, second, strict=True):
@@ -114,15 +116,15 @@ def test_bits_do_not_depend_on_the_blocks(n, dtype):
 
 
 @pytest.mark.parametrize("row", [0, 1, 99])
-def test_marks_differ_when_one_row_changes_cluster(row):
+def test_label_hashes_differ_when_one_row_changes_cluster(row):
     X = np.zeros((100, 16))
     X[:, 0] = np.arange(100) % 3
     number = np.arange(3.0)
     reader = Scores(np.outer(2 * number, np.eye(16)[0]), -(number**2))
-    request = SeveralRequest(reader, np.ones(3), (reader,))
-    marks = set()
+    request = MulticlassRequest(reader, np.ones(3), (reader,))
+    hashes = set()
     for value in range(3):
         X[row, 0] = value
         ((sums,),) = scanned(X, [request])
-        marks.add(sums.mark)
-    assert len(marks) == 3
+        hashes.add(sums.label_hash)
+    assert len(hashes) == 3

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import TILE_ROWS, Affine, weights_of, widened
 from dmkc.scan.fused import TIE, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
+from dmkc.scan.requests import RowForm, SharedScan
 
 MASKED, HINGE, CHANGED, TOTAL = range(4)
 SCALARS = 4
@@ -34,7 +35,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class SeveralRequest:
+class MulticlassRequest:
     """Cuts asked for at several models under one labeling."""
 
     label: Scores
@@ -42,17 +43,18 @@ class SeveralRequest:
     """Weight of a row by its cluster under the labeling."""
     models: tuple[Scores, ...]
 
-    def widened(self, width: int) -> SeveralRequest:
+    def widened(self, width: int) -> MulticlassRequest:
         models = tuple(widened_scores(m, width) for m in self.models)
         return replace(self, label=widened_scores(self.label, width), models=models)
 
-    @staticmethod
-    def scan(requests: Sequence[Any], dtype: np.dtype, weight_at: int) -> SeveralScan:
-        return SeveralScan.of(requests, dtype, weight_at)
+    @classmethod
+    def shared_scan(cls, requests: Sequence[MulticlassRequest], rows: RowForm) -> MulticlassScan:
+        wide = [request.widened(rows.width) for request in requests]
+        return MulticlassScan.of(wide, rows.dtype, rows.weight_at)
 
 
 @dataclass(frozen=True)
-class SeveralSums:
+class MulticlassSums:
     """What a scan found at one model."""
 
     row_sum: np.ndarray
@@ -71,12 +73,12 @@ class SeveralSums:
     """Rows whose own cluster differs from the given one."""
     total: float
     """Rows."""
-    mark: int
+    label_hash: int
     """A hash of the model's own labeling."""
 
 
 @dataclass(frozen=True)
-class SeveralScan(Scan):
+class MulticlassScan(SharedScan[list[MulticlassSums]]):
     """Cuts of a batch of models over several labelings."""
 
     label_w: np.ndarray
@@ -95,8 +97,8 @@ class SeveralScan(Scan):
 
     @classmethod
     def of(
-        cls, requests: Sequence[SeveralRequest], dtype: np.dtype, weight_at: int = -1
-    ) -> SeveralScan:
+        cls, requests: Sequence[MulticlassRequest], dtype: np.dtype, weight_at: int = -1
+    ) -> MulticlassScan:
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
         return cls(
@@ -123,7 +125,7 @@ class SeveralScan(Scan):
         sums = np.zeros((n_models, m, leaf.shape[1]))
         by_cluster = np.zeros((n_models, 3, m))
         scalars = np.zeros((n_models, SCALARS))
-        marks = np.zeros(n_models, np.uint64)
+        label_hashes = np.zeros(n_models, np.uint64)
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
             scores = tile @ all_w
@@ -138,36 +140,35 @@ class SeveralScan(Scan):
                 sums,
                 by_cluster,
                 scalars,
-                marks,
+                label_hashes,
             )
-        return sums, by_cluster, scalars, marks
+        return sums, by_cluster, scalars, label_hashes
 
-    def unpack(self, node: Node, requests: Sequence[SeveralRequest]) -> list[list[SeveralSums]]:
-        """The answers, request by request."""
-        sums, by_cluster, scalars, marks = node
-        every = iter(range(len(marks)))
-        return [
-            [
-                SeveralSums(
-                    sums[p],
-                    by_cluster[p, 0],
-                    by_cluster[p, 1],
-                    by_cluster[p, 2],
-                    float(scalars[p, MASKED]),
-                    float(scalars[p, HINGE]),
-                    float(scalars[p, CHANGED]),
-                    float(scalars[p, TOTAL]),
-                    int(marks[p]),
+    def unpack(self, node: Node) -> list[list[MulticlassSums]]:
+        sums, by_cluster, scalars, label_hashes = node
+        found: list[list[MulticlassSums]] = [[] for _ in self.cluster_weights]
+        for p, k in enumerate(self.owner):
+            pull, own_hinge, counts = by_cluster[p]
+            masked, hinge, changed, total = scalars[p].tolist()
+            found[k].append(
+                MulticlassSums(
+                    row_sum=sums[p],
+                    pull=pull,
+                    own_hinge=own_hinge,
+                    counts=counts,
+                    masked=masked,
+                    hinge=hinge,
+                    changed=changed,
+                    total=total,
+                    label_hash=int(label_hashes[p]),
                 )
-                for _, p in zip(request.models, every, strict=False)
-            ]
-            for request in requests
-        ]
+            )
+        return found
 
 
 @compiled
 def _accumulate(
-    tile, scores, weight, cluster_weights, owner, hashes, sums, by_cluster, scalars, marks
+    tile, scores, weight, cluster_weights, owner, hashes, sums, by_cluster, scalars, label_hashes
 ):  # pragma: no cover - compiled
     """Masks of a tile from its scores, and the rows added where they pull and push."""
     n, d = tile.shape
@@ -208,7 +209,7 @@ def _accumulate(
             by_cluster[p, 1, own] += w * max(one - lead, zero)
             by_cluster[p, 2, own] += w
             out[TOTAL] += w
-            marks[p] += hashes[i] * np.uint64(own + 1)
+            label_hashes[p] += hashes[i] * np.uint64(own + 1)
             short = one - scores[i, at_model + z] + scores[i, at_model + rival]
             if short > tie:
                 step = w * cluster_weights[owner[p], z]

@@ -1,0 +1,47 @@
+"""What fits end with and what estimators keep of them, the same for every method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+MAX_ITER_REACHED = "max_iter was reached"
+SETTLED = "labels settled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitEnd:
+    """How a fit came out; a method adds what it has found."""
+
+    shares: np.ndarray
+    """Sizes of the clusters: shares of the rows, or their weights."""
+    n_iter: int
+    converged: bool
+    reason: str
+    """Why it ended."""
+
+
+End = TypeVar("End", bound=FitEnd)
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class Learned(Generic[End, Settings]):
+    """The fit that was kept, and how it came about."""
+
+    fit: End
+    start: str
+    """Name of the start that it began from."""
+    settings: Settings
+    """What was asked for, with everything calibrated that was left open."""
+    selection: list[dict[str, Any]] | None = None
+    """Scores of all that was chosen from, where something was left open."""
+    details: dict[str, Any] = field(default_factory=dict)
+    """Further fitted attributes of the estimator, by name."""
+
+    def continued(self, fit: End) -> Learned[End, Settings]:
+        """The same with a fit that went on; it has converged if either of the two had."""
+        converged = fit.converged or self.fit.converged
+        return replace(self, fit=replace(fit, converged=converged))

@@ -1,0 +1,83 @@
+"""What a fit asks of a pass over rows: one protocol for request, shared scan and answer.
+
+A fit yields a request and is sent its answer.  Requests of one kind, from however many fits, become
+one scan, and that scan takes its result apart again, request by request.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from dmkc.scan.base import Scan
+from dmkc.scan.grid import Node
+
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """What a scan has to know of the rows that it goes over."""
+
+    width: int
+    """Numbers of a row; a request may know of fewer."""
+    dtype: np.dtype
+    weight_at: int
+    """The column that holds the rows' weights; negative: every row weighs 1."""
+
+
+class SharedScan(Scan, Generic[Answer_co]):
+    """A scan that answers several requests."""
+
+    @abstractmethod
+    def unpack(self, node: Node) -> Sequence[Answer_co]:
+        """The answers, request by request."""
+
+
+class Request(Protocol[Answer_co]):
+    """What one fit wants to know next."""
+
+    @classmethod
+    def shared_scan(cls, requests: Sequence[Self], rows: RowForm) -> SharedScan[Answer_co]:
+        """One scan that answers all of these requests."""
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """A request for the statistic of any scan, which has nothing to share with others."""
+
+    scan: Scan
+
+    @classmethod
+    def shared_scan(cls, requests: Sequence[ScanRequest], rows: RowForm) -> SideBySide:
+        return SideBySide(tuple(request.scan for request in requests))
+
+
+@dataclass(frozen=True)
+class SideBySide(SharedScan[Node]):
+    """Several scans of the same rows in one pass."""
+
+    scans: tuple[Scan, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.scans[0].name
+
+    @property
+    def question(self) -> Any:
+        return tuple(scan.question for scan in self.scans)
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        return tuple(scan.block(rows, first_row, leaf_rows) for scan in self.scans)
+
+    def merge(self, left: Node, right: Node) -> Node:
+        parts = zip(self.scans, left, right, strict=True)
+        return tuple(scan.merge(a, b) for scan, a, b in parts)
+
+    def unpack(self, node: Node) -> Sequence[Node]:
+        return node
