@@ -215,7 +215,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found < float("inf"):
-        raise ValueError(f"{text!r} is not a number of seconds.")
+        raise UserError(f"{text!r} is not a number of seconds.")
     return found
 
 

@@ -83,7 +83,7 @@ class Parameter:
             try:
                 return float(text)
             except ValueError:
-                raise ValueError(f"{self.name} must be a number, not {text!r}.") from None
+                raise UserError(f"{self.name} must be a number, not {text!r}.") from None
         return text
 
 
@@ -140,7 +140,7 @@ def whole_number(text: str) -> int:
             return int(float(text))
     except (ValueError, OverflowError):
         pass
-    raise ValueError(f"{text!r} is not a whole number.")
+    raise UserError(f"{text!r} is not a whole number.")
 
 
 def as_argument(parse: Any) -> Any:

@@ -26,6 +26,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES, Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, as_bank
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.progress import Progress
@@ -99,7 +100,7 @@ class KernelClusterer(RowClusterer):
         features = self._feature_settings(seed_of(self.random_state))
         integer("verbose", int(self.verbose), 0)
         if integer("polish", self.polish, 0) and self.train_rows is None:
-            raise ValueError("polish goes with train_rows: without it all rows are trained on.")
+            raise UserError("polish goes with train_rows: without it all rows are trained on.")
         self._own_settings(None)
         rows = as_rows(X)
         own = self._own_settings(rows.n_rows)
@@ -230,7 +231,7 @@ def seed_of(random_state: Any) -> int:
     """A seed from None, an integer or a NumPy RandomState, as scikit-learn takes them."""
     if isinstance(random_state, Integral):
         if random_state < 0:
-            raise ValueError(f"random_state must not be negative, but is {random_state}.")
+            raise UserError(f"random_state must not be negative, but is {random_state}.")
         return int(random_state)
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
@@ -238,7 +239,7 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    raise ValueError(f"random_state must be None, an integer or a generator, not {random_state!r}.")
+    raise UserError(f"random_state must be None, an integer or a generator, not {random_state!r}.")
 
 
 def one_of(name: str, value: Any, choices: tuple) -> Any:
@@ -248,13 +249,13 @@ def one_of(name: str, value: Any, choices: tuple) -> Any:
         close = difflib.get_close_matches(str(value), strings, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         known = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name} must be one of {known}, not {value!r}.{hint}")
+        raise UserError(f"{name} must be one of {known}, not {value!r}.{hint}")
     return value
 
 
 def integer(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}.")
+        raise UserError(f"{name} must be an integer of at least {least}, not {value!r}.")
     return int(value)
 
 
@@ -264,5 +265,5 @@ def number(name: str, value: Any, least: float, strict: bool, finite: bool = Tru
     fine = fine and (np.isfinite(float(value)) or not finite)
     if not fine or value < least or (strict and value == least):
         bound = f"greater than {least:g}" if strict else f"at least {least:g}"
-        raise ValueError(f"{name} must be a number {bound}, not {value!r}.")
+        raise UserError(f"{name} must be a number {bound}, not {value!r}.")
     return float(value)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
+from dmkc.errors import UserError
 from dmkc.scan.engine import Engine
 
 
@@ -71,9 +72,12 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         rows = as_rows(X)
-        _check_feature_names(self, _name_carrier(rows), reset=False)
+        try:
+            _check_feature_names(self, _name_carrier(rows), reset=False)
+        except ValueError as problem:
+            raise UserError(str(problem)) from None
         if rows.n_columns != self.n_features_in_:
-            raise ValueError(
+            raise UserError(
                 f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )

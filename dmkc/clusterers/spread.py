@@ -17,6 +17,7 @@ import zarr
 
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
+from dmkc.errors import UserError
 from dmkc.kernels import ColumnMaker
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
@@ -154,7 +155,7 @@ def _create(path: str, grid: Grid, maker: ColumnMaker) -> None:
 
 def _store_parent(store_path: str | None) -> str | None:
     if store_path is not None and not os.path.isdir(store_path):
-        raise ValueError(f"store_path must be an existing folder, but {store_path!r} is not one.")
+        raise UserError(f"store_path must be an existing folder, but {store_path!r} is not one.")
     return store_path or dask.config.get("temporary-directory", None)
 
 

@@ -14,6 +14,7 @@ from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
 from dmkc.data import Rows, Weighted, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import TakeScan, sample_positions
@@ -79,7 +80,7 @@ def subset_size(train_rows: Any, n_rows: int) -> int:
         return min(int(train_rows), n_rows)
     if fine and 0 < train_rows < 1:
         return max(1, round(float(train_rows) * n_rows))
-    raise ValueError(
+    raise UserError(
         f"train_rows must be a number of rows or a share between 0 and 1, not {train_rows!r}."
     )
 

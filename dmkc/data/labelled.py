@@ -11,6 +11,7 @@ from dmkc.data.container import XarrayContainer
 from dmkc.data.lazy import dask_rows
 from dmkc.data.memory import array_rows, sparse_rows
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError
 
 
 def data_array_rows(array: Any) -> Rows:
@@ -44,10 +45,10 @@ def pick_variable(dataset: Any, variable: str | None) -> Any:
         return dataset[variable]
     there = ", ".join(f"{name!r} {data.shape}" for name, data in dataset.data_vars.items())
     if variable is None:
-        raise ValueError(
+        raise UserError(
             "X is an xarray Dataset and only one variable can be clustered; choose it with "
             f"variable= or pass X[name]. Its variables are {there or '(none)'}."
         )
-    raise ValueError(
+    raise UserError(
         f"The Dataset has no variable {variable!r}; its variables are {there or '(none)'}."
     )

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
+from dmkc.errors import UserError
 from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, axes_of
@@ -33,7 +34,7 @@ def candidates(found: Any, ax: Axes | None = None) -> Axes:
     """
     records = found.records() if isinstance(found, Selection) else found.selection_
     if not records:
-        raise ValueError("Nothing was left open in this fit, so that there are no candidates.")
+        raise UserError("Nothing was left open in this fit, so that there are no candidates.")
     numbers = "chosen" in records[0]
     scores = [record["score"] for record in records]
     offered = [
@@ -76,7 +77,7 @@ def alternatives(
     else:
         models = found.alternatives_ or []
     if X is None or not models:
-        raise ValueError("Give the rows X and a clusterer that was fitted with open parameters.")
+        raise UserError("Give the rows X and a clusterer that was fitted with open parameters.")
     _, rows = sample(X, max_points)
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     seen = in_units(rows)

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from dmkc.clusterers.prepare import Prepared
+from dmkc.errors import UserError
 from dmkc.selection.combine import mean_rescaled
 from dmkc.selection.evidence import Evidence, gaussian_cloud, spread_out
 from dmkc.selection.scores import modularity, silhouette, stability
@@ -50,7 +51,7 @@ def cluster_range(n_clusters: Any) -> tuple[int, int]:
         low, high = n_clusters
         if _is_whole(low) and _is_whole(high) and 2 <= low < high:
             return int(low), int(high)
-    raise ValueError(
+    raise UserError(
         "n_clusters must be an integer of at least 1, a range such as (2, 8) that begins at 2 or "
         f'more, or "auto", not {n_clusters!r}.'
     )
@@ -62,7 +63,7 @@ def cut_range(n_clusters: Any, n_rows: int) -> tuple[int, int]:
     if isinstance(n_clusters, str):
         return low, max(low, min(high, n_rows // ROWS_PER_CLUSTER))
     if low < high and n_rows < PARTS * high:
-        raise ValueError(
+        raise UserError(
             f"To choose among up to {high} clusters at least {PARTS * high} rows are needed, but "
             f"there are {n_rows}: give a shorter range."
         )

@@ -14,6 +14,7 @@ from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.errors import UserError
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
@@ -83,9 +84,9 @@ def gather(
             scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
         )
     if not is_open(estimator.init):
-        raise ValueError("The start is chosen with the other parameters: leave init out.")
+        raise UserError("The start is chosen with the other parameters: leave init out.")
     if estimator.threshold != "unit":
-        raise ValueError("Candidates have a unit threshold: leave threshold out, or give C.")
+        raise UserError("Candidates have a unit threshold: leave threshold out, or give C.")
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
@@ -95,7 +96,7 @@ def gather(
         m = _settled_number(template, values)
         template.set_params(n_clusters=m)
         if m < 2:
-            raise ValueError("There is nothing to choose with a single cluster.")
+            raise UserError("There is nothing to choose with a single cluster.")
         pool = make_pool(values, m, _ingredients(template), seed)
         names = None if rows.column_names is None else list(rows.column_names)
         return Gathered(pool, values, names, positions, template, seed)
@@ -135,7 +136,7 @@ def _take(
     n, d = rows.n_rows, rows.n_columns
     asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
     if len(asked) and asked.max() >= n:
-        raise ValueError(f"An answer names row {asked.max()}, but X has {n} rows.")
+        raise UserError(f"An answer names row {asked.max()}, but X has {n} rows.")
     size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
     positions = np.union1d(sample_positions(n, size, seed), asked)
     grid = engine.grid(n, scan_width(rows))
@@ -146,7 +147,7 @@ def _take(
     values = values.toarray() if sp.issparse(values) else np.asarray(values)
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
-        raise ValueError(
+        raise UserError(
             "Input X contains NaN or infinite (inf) value(s): fill in or drop these rows before "
             "clustering."
         )

@@ -12,6 +12,7 @@ import numpy as np
 from dmkc.clusterers.base import Job, integer, number, one_of
 from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.errors import UserError
 from dmkc.master import hierarchy
 from dmkc.master.hierarchy import Hierarchy
 from dmkc.master.partition import Partition
@@ -203,22 +204,22 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         given = {"nodes": self.nodes, "sparsity": self.sparsity}
         for name, value in given.items():
             if chain and value is not None:
-                raise ValueError(f'{name} goes with connections="random"; a chain has no choice.')
+                raise UserError(f'{name} goes with connections="random"; a chain has no choice.')
         sparsity = (
             SPARSITY if self.sparsity is None else number("sparsity", self.sparsity, 0, False)
         )
         if sparsity >= 1:
-            raise ValueError(f"sparsity must be below 1, not {self.sparsity!r}.")
+            raise UserError(f"sparsity must be below 1, not {self.sparsity!r}.")
         drawn = not chain and sparsity > 0
         if not drawn and self.n_masks not in (None, 1):
-            raise ValueError("n_masks goes with random connections: here every draw is the same.")
+            raise UserError("n_masks goes with random connections: here every draw is the same.")
         n_masks = (MASKS if drawn else 1) if self.n_masks is None else self.n_masks
         widths = _whole_numbers("widths", self.widths)
         nodes = NODES if self.nodes is None else _whole_numbers("nodes", self.nodes)
         if list(widths) != sorted(widths, reverse=True):
-            raise ValueError(f"widths must not increase from layer to layer, but are {widths}.")
+            raise UserError(f"widths must not increase from layer to layer, but are {widths}.")
         if not chain and len(nodes) != len(widths):
-            raise ValueError(
+            raise UserError(
                 f"nodes and widths must name the same number of layers, not {len(nodes)} and "
                 f"{len(widths)}."
             )
@@ -266,5 +267,5 @@ class HierarchicalKernelKMeans(PartitionClusterer):
 def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
     items = [value] if isinstance(value, Integral) else list(value)
     if not items:
-        raise ValueError(f"{name} must name at least one layer.")
+        raise UserError(f"{name} must name at least one layer.")
     return tuple(integer(name, item, 1) for item in items)

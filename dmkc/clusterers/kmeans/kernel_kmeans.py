@@ -9,6 +9,7 @@ import numpy as np
 from dmkc.clusterers.base import Job
 from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.errors import UserError
 from dmkc.kernels import Gaussian, Kernel
 from dmkc.master.partition import Partition, average, combined
 
@@ -136,7 +137,7 @@ class KernelKMeans(PartitionClusterer):
 
     def _own_settings(self, n_rows: int | None) -> Settings:
         if not isinstance(self.relaxed, bool | np.bool_):
-            raise ValueError(f"relaxed must be True or False, not {self.relaxed!r}.")
+            raise UserError(f"relaxed must be True or False, not {self.relaxed!r}.")
         return super()._own_settings(n_rows)
 
     def _default_kernels(self) -> tuple[Kernel, ...]:

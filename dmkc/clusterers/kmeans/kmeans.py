@@ -19,6 +19,7 @@ from dmkc.clusterers.prepare import SCALES, check_enough, check_finite, check_we
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
+from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine, open_engine
@@ -189,16 +190,16 @@ class KMeans(RowClusterer):
         if isinstance(self.init, str):
             one_of("init", self.init, STARTS)
         elif self.n_init != 1:
-            raise ValueError("n_init goes with random starts; one array of centroids is one start.")
+            raise UserError("n_init goes with random starts; one array of centroids is one start.")
 
     def _check_centroids(self, n_columns: int) -> None:
         if isinstance(self.init, str):
             return
         shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
         if shape != wanted:
-            raise ValueError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+            raise UserError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
-            raise ValueError("init must be finite, but holds NaN or infinite values.")
+            raise UserError("init must be finite, but holds NaN or infinite values.")
 
     def _starts(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 from dmkc.clusterers.base import Job, number, one_of
 from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.errors import UserError
 from dmkc.master.partition import Partition, mkkm, simple_mkkm
 
 METHODS = ("mkkm", "mkkm-mr", "simple")
@@ -166,7 +167,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         shared = super()._own_settings(n_rows)
         weights = one_of("weights", self.weights, METHODS)
         if self.penalty is not None and weights != "mkkm-mr":
-            raise ValueError(f'penalty goes with weights="mkkm-mr", not with {weights!r}.')
+            raise UserError(f'penalty goes with weights="mkkm-mr", not with {weights!r}.')
         penalty = 1.0 if self.penalty is None else number("penalty", self.penalty, 0, False)
         return MkkmSettings(**vars(shared), weights=weights, penalty=penalty)
 

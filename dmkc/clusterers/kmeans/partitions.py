@@ -31,6 +31,7 @@ from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank
 from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.kernels.unit import Embedding, RowScales
@@ -146,7 +147,7 @@ class PartitionClusterer(KernelClusterer):
             prepared, own.cosine, own.max_features, self._most_directions(), job.progress
         )
         if reduction.size < k:
-            raise ValueError(
+            raise UserError(
                 f"The kernels have only {reduction.size} directions on these rows, too few for "
                 f"{k} clusters: choose other kernels, or increase rank."
             )

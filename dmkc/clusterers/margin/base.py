@@ -15,6 +15,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.selection.number import FitOnSample, Labeler, choose_number, cluster_range, cut_range
@@ -72,7 +73,7 @@ class MarginClusterer(KernelClusterer):
             return np.nan if self.C is None else number("C", self.C, 0, True)
         C = DEFAULT_ADAPTIVE_C if self.C is None else number("C", self.C, 0, True)
         if C <= 1:
-            raise ValueError(
+            raise UserError(
                 f"C must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
                 f"the margin), but is {self.C!r}."
             )
@@ -83,13 +84,13 @@ class MarginClusterer(KernelClusterer):
             one_of("balance", self.balance, ("default",))
             return DEFAULT_BALANCE[self.threshold] if m <= 2 else None
         if self.balance is not None and m > 2:
-            raise ValueError(
+            raise UserError(
                 "balance bounds the mean score of two clusters; for more clusters rows are "
                 "weighted by cluster instead: leave balance out."
             )
         limit = None if self.balance is None else number("balance", self.balance, 0, False)
         if adaptive_C is not None and m <= 2 and (limit is None or limit >= 1 - 1 / adaptive_C):
-            raise ValueError(
+            raise UserError(
                 f"With an adaptive threshold balance must be a number below 1 - 1 / C = "
                 f"{1 - 1 / adaptive_C:.3g}, not {self.balance!r}: one large cluster would have no "
                 "largest margin."

@@ -15,6 +15,7 @@ from dmkc.clusterers.margin.pursuit import PursuitSettings, pursue
 from dmkc.clusterers.prepare import Choice, FeatureSettings, SampleView
 from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Gaussian, as_bank
 
 BASES = ("nystrom", "sparse")
@@ -230,7 +231,7 @@ class SparseKernelMMC(MarginClusterer):
         if one_of("basis", self.basis, BASES) == "sparse":
             self._check_sparse()
         elif self.vectors_per_cut != 1:
-            raise ValueError('vectors_per_cut goes with basis="sparse".')
+            raise UserError('vectors_per_cut goes with basis="sparse".')
         return settings
 
     def _settings(self, m: int) -> MarginSettings:
@@ -240,21 +241,21 @@ class SparseKernelMMC(MarginClusterer):
     def _check_sparse(self) -> None:
         kernels = as_bank(self._bank())
         if len(kernels) != 1 or not isinstance(kernels[0], Gaussian):
-            raise ValueError(
+            raise UserError(
                 'basis="sparse" needs one Gaussian kernel, because the iteration for pre-images '
                 f'holds for that one only, not {list(kernels)}; use basis="nystrom".'
             )
         if self.n_clusters not in (1, 2):
-            raise ValueError(
+            raise UserError(
                 'basis="sparse" makes pre-images for two clusters; use basis="nystrom" for '
                 f"n_clusters={self.n_clusters!r}."
             )
         if not isinstance(self.landmarks, str) or self.landmarks != "uniform":
-            raise ValueError('basis="sparse" makes its own landmarks; leave landmarks out.')
+            raise UserError('basis="sparse" makes its own landmarks; leave landmarks out.')
         items = [] if self.n_clusters == 1 else check_init(self.init, 2)
         unfit = [item for item in items if isinstance(item, str) and item in FEATURE_KINDS]
         if unfit:
-            raise ValueError(
+            raise UserError(
                 f'init={unfit[0]!r} needs features, which basis="sparse" does not have to begin '
                 'with; use "k-means", "random" or labels.'
             )

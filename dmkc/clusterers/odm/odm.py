@@ -28,6 +28,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
 
 
@@ -228,10 +229,10 @@ class MarginDistributionClustering(KernelClusterer):
     def _own_settings(self, n_rows: int | None) -> OwnSettings:
         one_of("hard", self.hard, (True, False))
         if self.hard and self.penalty != 1.0:
-            raise ValueError("penalty is what violated pairs cost, and goes with hard=False.")
+            raise UserError("penalty is what violated pairs cost, and goes with hard=False.")
         constrained = self.must_link is not None or self.cannot_link is not None
         if not constrained and (not self.hard or self.constraint_share != 0.95):
-            raise ValueError("hard and constraint_share go with must_link or cannot_link.")
+            raise UserError("hard and constraint_share go with must_link or cannot_link.")
         return self._checked(constrained, n_rows)
 
     def _checked(self, constrained: bool, n_rows: int | None) -> OwnSettings:
@@ -264,7 +265,7 @@ class MarginDistributionClustering(KernelClusterer):
         if found is None:
             return replace(job, own=self._checked(False, job.rows.n_rows))
         if m == 1 and len(found.cannot) and self.hard:
-            raise ValueError("cannot_link needs at least two clusters, but n_clusters is 1.")
+            raise UserError("cannot_link needs at least two clusters, but n_clusters is 1.")
         if m == 1:
             return job
         rules = Rules.of(found, container, m, self.hard)
@@ -350,5 +351,5 @@ class MarginDistributionClustering(KernelClusterer):
 def _share(name: str, value: Any) -> float:
     found = number(name, value, 0, False)
     if found > 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}.")
+        raise UserError(f"{name} must be a number between 0 and 1, not {value!r}.")
     return found

@@ -27,6 +27,7 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import ColumnGaussian, Columns, FeatureMap
 from dmkc.master.planes import group_sizes
 
@@ -221,7 +222,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             check_init(self.init, m, n_rows)
         smallest = number("min_share", self.min_share, 0, False)
         if smallest * m >= 1:
-            raise ValueError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
         course = Course(
             tol=number("tol", self.tol, 0, True),
             max_iter=integer("max_iter", self.max_iter, 1),
@@ -259,7 +260,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         settings = super()._feature_settings(seed)
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise ValueError("landmarks go with kernels: without these there are none.")
+                raise UserError("landmarks go with kernels: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
@@ -343,7 +344,7 @@ class _PathFitter(NonparallelPlaneClustering):
 
     def run(self, X: Any, c2: Any, n_values: int, sample_weight: Any) -> PlanePath:
         if integer("n_clusters", self.n_clusters, 1) == 1:
-            raise ValueError("A path needs at least two clusters.")
+            raise UserError("A path needs at least two clusters.")
         self._wanted = c2, n_values
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit may well collapse
