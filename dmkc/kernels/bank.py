@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics import euclidean_distances
 
+from dmkc.errors import UserError, UserTypeError
 from dmkc.kernels.kernels import (
     Callable_,
     ColumnGaussian,
@@ -55,7 +56,7 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, (str, Kernel)) or callable(kernels):
         return (_as_kernel(kernels),)
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
-        raise ValueError("kernels must be a kernel, a name, or a non-empty list of these.")
+        raise UserError("kernels must be a kernel, a name, or a non-empty list of these.")
     return tuple(_as_kernel(k) for k in kernels)
 
 
@@ -77,20 +78,20 @@ def _as_kernel(item: Any) -> Kernel:
         if name not in NAMES:
             close = difflib.get_close_matches(name, NAMES, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"Unknown kernel {name!r}; known are {', '.join(NAMES)}.{hint}")
+            raise UserError(f"Unknown kernel {name!r}; known are {', '.join(NAMES)}.{hint}")
         kernel = NAMES[name]
         if not value:
             return kernel()
         if kernel in (Linear, Cosine):
-            raise ValueError(f"The {name} kernel takes no parameter, but {item!r} gives one.")
+            raise UserError(f"The {name} kernel takes no parameter, but {item!r} gives one.")
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"The parameter in {item!r} is not a number.") from None
+            raise UserError(f"The parameter in {item!r} is not a number.") from None
         return kernel(int(number) if number.is_integer() else number)  # type: ignore[operator]
     if callable(item):
         return Callable_(item)
-    raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
+    raise UserTypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
 
 
 def data_scale(
