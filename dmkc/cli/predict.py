@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     model: Any = load(model_path(args.model))
     path = outputs.store_target(args.out, args.force)
     # The columns of the fit are found by name, so that the table may have others too.
-    table = open_table(args, names=getattr(model, "feature_names_in_", None))
+    table = open_table(args, names=model._fitted("feature_names_in_"))
     for note in table.notes:
         say(note, args.quiet)
     with client_of(args):

@@ -6,12 +6,11 @@ rows to what it learns), `_go_on` (from there on other rows), `_keep` (its fitte
 
 from __future__ import annotations
 
-import difflib
 import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,14 @@ from sklearn.utils.metaestimators import available_if
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.parameters.shared import RANDOM_STATE
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.spread import MODES, Layout
+from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, as_bank
-from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
@@ -66,7 +65,8 @@ class KernelClusterer(RowClusterer):
     client: Any
     n_scans_: int
     _has_scores = True
-    """Whether the model decides by scores, so that there is a decision function."""
+    _has_kernels = True
+    _rounds = "relabelings"
 
     @abstractmethod
     def _own_settings(self, n_rows: int | None) -> Any:
@@ -98,8 +98,7 @@ class KernelClusterer(RowClusterer):
         With `sample_weight` a row of weight 3 counts as three equal rows.
         """
         features = self._feature_settings(seed_of(self.random_state))
-        integer("verbose", int(self.verbose), 0)
-        if integer("polish", self.polish, 0) and self.train_rows is None:
+        if self.polish and self.train_rows is None:
             raise UserError("polish goes with train_rows: without it all rows are trained on.")
         self._own_settings(None)
         rows = as_rows(X)
@@ -181,18 +180,16 @@ class KernelClusterer(RowClusterer):
         return super().transform(X)
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
-        p = self.get_params(deep=False)
-        if isinstance(p["landmarks"], str):
-            one_of("landmarks", p["landmarks"], LANDMARK_CHOICES)
+        own = self._checked()
         return FeatureSettings(
             kernels=as_bank(self._bank()),
-            scale=one_of("scale", p["scale"], SCALES),
-            rank=integer("rank", p["rank"], 1),
-            landmarks=p["landmarks"],
-            dtype=one_of("dtype", p["dtype"], ("auto", "float32", "float64")),
-            mode=one_of("feature_mode", p["feature_mode"], MODES),
-            store_path=p["store_path"],
-            sample_rows=integer("sample_rows", p["sample_rows"], 2),
+            scale=own["scale"],
+            rank=own["rank"],
+            landmarks=own["landmarks"],
+            dtype=own["dtype"],
+            mode=own["feature_mode"],
+            store_path=own["store_path"],
+            sample_rows=own["sample_rows"],
             seed=seed,
         )
 
@@ -229,41 +226,10 @@ def _about(job: Job, features: FeatureMap, mode: str) -> str:
 
 def seed_of(random_state: Any) -> int:
     """A seed from None, an integer or a NumPy RandomState, as scikit-learn takes them."""
+    RANDOM_STATE.check(random_state)
     if isinstance(random_state, Integral):
-        if random_state < 0:
-            raise UserError(f"random_state must not be negative, but is {random_state}.")
         return int(random_state)
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    raise UserError(f"random_state must be None, an integer or a generator, not {random_state!r}.")
-
-
-def one_of(name: str, value: Any, choices: tuple) -> Any:
-    """`value` if it is one of the choices, else a sentence with the nearest one."""
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        strings = [c for c in choices if isinstance(c, str)]
-        close = difflib.get_close_matches(str(value), strings, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        known = ", ".join(repr(c) for c in choices)
-        raise UserError(f"{name} must be one of {known}, not {value!r}.{hint}")
-    return value
-
-
-def integer(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise UserError(f"{name} must be an integer of at least {least}, not {value!r}.")
-    return int(value)
-
-
-def number(name: str, value: Any, least: float, strict: bool, finite: bool = True) -> float:
-    """A number above (or not below) `least`."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value))
-    fine = fine and (np.isfinite(float(value)) or not finite)
-    if not fine or value < least or (strict and value == least):
-        bound = f"greater than {least:g}" if strict else f"at least {least:g}"
-        raise UserError(f"{name} must be a number {bound}, not {value!r}.")
-    return float(value)
+    source = np.random.default_rng() if random_state is None else random_state
+    return int(source.integers(2**31))

@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.described import Described
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.scan.engine import Engine
 
 
-class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
+class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any

@@ -295,8 +295,6 @@ def _dtype(name: str, n: int, width: int) -> np.dtype:
     return np.dtype(name)
 
 
-SCALES = ("standard", "minmax", "if-mixed", None)
-"""What columns can be divided by."""
 MIXED = 5.0
 """Columns have different units where the largest spread is more than this many times the median."""
 

@@ -26,7 +26,6 @@ from dmkc.scan.survey import sample_positions
 
 log = logging.getLogger("dmkc")
 
-MODES = ("auto", "persist", "recompute", "store")
 STORE_NS_PER_BYTE = 1.0
 """Reading stored columns back, about; on one machine with a local disk."""
 COMPUTE_NS = 0.05, 1.0
@@ -43,7 +42,7 @@ class Layout:
     dtype: np.dtype
     """Their precision."""
     mode: str
-    """One of `MODES`, but not "auto"."""
+    """persist, recompute or store."""
     sample_rows: int
     """Rows of the sample that a fit begins from."""
 

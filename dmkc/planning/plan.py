@@ -259,8 +259,8 @@ def _check_plannable(estimator: Any) -> None:
 
 def _settled(estimator: Any, rows: Rows) -> tuple[Any, float]:
     """The estimator with all that is left open chosen, and the seconds that this took."""
-    names = getattr(estimator, "selectable", ())
-    if not any(isinstance(value := getattr(estimator, n), str) and value == "auto" for n in names):
+    given = estimator.get_params(deep=False)
+    if not any(isinstance(given[n], str) and given[n] == "auto" for n in estimator.selectable):
         return clone(estimator), 0.0
     from dmkc.selection.run import select
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
+from dmkc.clusterers.described import Choice
 from dmkc.errors import UserError
 from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
@@ -32,7 +33,7 @@ def candidates(found: Any, ax: Axes | None = None) -> Axes:
     >>> dmkc.plot.candidates(found).get_ylabel()
     'score'
     """
-    records = found.records() if isinstance(found, Selection) else found.selection_
+    records = found.records() if isinstance(found, Selection) else _chosen(found).records
     if not records:
         raise UserError("Nothing was left open in this fit, so that there are no candidates.")
     numbers = "chosen" in records[0]
@@ -75,7 +76,7 @@ def alternatives(
         models = [candidate.model for candidate in found.alternatives]
         X = found.gathered.values if X is None else X
     else:
-        models = found.alternatives_ or []
+        models = _chosen(found).alternatives
     if X is None or not models:
         raise UserError("Give the rows X and a clusterer that was fitted with open parameters.")
     _, rows = sample(X, max_points)
@@ -91,3 +92,7 @@ def alternatives(
         ax.set(xlabel="first principal component", ylabel="second principal component")
         drawn.append(ax)
     return drawn
+
+
+def _chosen(model: Any) -> Choice:
+    return model._choice() or Choice([], None, [])

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from dmkc.clusterers.base import integer, number, seed_of
+from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
+from dmkc.clusterers.parameters import Integer
 from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
@@ -90,7 +91,7 @@ def gather(
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
-        wanted = integer("sample_rows", sample_rows, 20)
+        wanted = Integer(least=20).check("sample_rows", sample_rows)
         positions, values = _take(rows, engine, wanted, answers, sample_weight, seed)
         template = clone(estimator).set_params(random_state=seed, client=estimator.client)
         m = _settled_number(template, values)
@@ -108,15 +109,15 @@ def is_open(value: Any) -> bool:
 
 
 def _ingredients(template: MultipleKernelClustering) -> Ingredients:
-    t, two = template, template.n_clusters == 2
-    balance = t._balance(t.n_clusters, None) if not is_open(t.balance) else None
+    t, own, two = template, template._checked(), template.n_clusters == 2
+    balance = None if is_open(t.balance) else t._balance(own["balance"], t.n_clusters, None)
     return Ingredients(
         scales=("standard", None) if is_open(t.scale) else (t.scale,),
         bank=None if is_open(t.kernels) else as_bank(t.kernels),
-        C=None if t.C is None or is_open(t.C) else number("C", t.C, 0, True),
+        C=None if is_open(t.C) else own["C"],
         balances=BALANCES if is_open(t.balance) and two else (balance,),
-        norm=number("norm", t.norm, 1, False, finite=False),
-        rank=integer("rank", t.rank, 1),
+        norm=own["norm"],
+        rank=own["rank"],
         solver=t.solver,
     )
 
