@@ -10,6 +10,7 @@ from dmkc.clusterers import (
     NonparallelPlaneClustering,
     SparseKernelMMC,
 )
+from dmkc.clusterers.registry import register_estimator
 from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from dmkc.modelfile import load
 from dmkc.planning import plan
@@ -36,5 +37,6 @@ __all__ = [
     "checkpoint",
     "load",
     "plan",
+    "register_estimator",
     "select",
 ]

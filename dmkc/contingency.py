@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dmkc.errors import UserError
+
 Array = NDArray[Any]
 
 MAX_CELLS = 20_000_000
@@ -41,13 +43,13 @@ class Contingency:
 
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.classes), len(self.clusters)):
-            raise ValueError(
+            raise UserError(
                 f"The table's shape {self.table.shape} does not fit {len(self.classes)} classes "
                 f"and {len(self.clusters)} clusters; give one row per class and one column per "
                 "cluster."
             )
         if not np.isfinite(self.table).all() or (self.table < 0).any():
-            raise ValueError("The table has negative or non-finite cells; give weights >= 0.")
+            raise UserError("The table has negative or non-finite cells; give weights >= 0.")
 
 
 def contingency(truth: Any, labels: Any, sample_weight: Any = None) -> Contingency:
@@ -67,15 +69,15 @@ def contingency(truth: Any, labels: Any, sample_weight: Any = None) -> Contingen
     arrays = {name: _vector(name, value) for name, value in given.items() if value is not None}
     for name in ("truth", "labels"):
         if name not in arrays:
-            raise ValueError(f"No {name} were given; pass one value per row.")
+            raise UserError(f"No {name} were given; pass one value per row.")
     rows = len(arrays["truth"])
     for name, array in arrays.items():
         if len(array) != rows:
-            raise ValueError(
+            raise UserError(
                 f"truth has {rows} rows but {name} has {len(array)}; pass arrays of one length."
             )
     if rows == 0:
-        raise ValueError("There are no rows to compare; pass at least one row.")
+        raise UserError("There are no rows to compare; pass at least one row.")
 
     lead = next((array for array in arrays.values() if isinstance(array, da.Array)), None)
     if lead is None:
@@ -83,7 +85,7 @@ def contingency(truth: Any, labels: Any, sample_weight: Any = None) -> Contingen
     else:
         result = _dask_table([_like(array, lead) for array in arrays.values()])
     if result.table.sum() <= 0:
-        raise ValueError("All sample weights are zero; give at least one row a positive weight.")
+        raise UserError("All sample weights are zero; give at least one row a positive weight.")
     return result
 
 
@@ -99,7 +101,7 @@ def _vector(name: str, value: Any) -> Any:
     else:
         value = np.asarray(value)
     if value.ndim != 1:
-        raise ValueError(
+        raise UserError(
             f"{name} has {value.ndim} dimensions; pass a one-dimensional array, one value per row."
         )
     return value
@@ -129,7 +131,7 @@ def _block_table(truth: Array, labels: Array, weight: Array | None = None) -> Co
     if weight is not None:
         weight = np.asarray(weight)
         if weight.dtype.kind not in "biuf" or not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError("sample_weight must hold finite numbers >= 0; correct the weights.")
+            raise UserError("sample_weight must hold finite numbers >= 0; correct the weights.")
         weight = weight.astype(np.float64)
     cells = np.bincount(row * shape[1] + column, weight, minlength=shape[0] * shape[1])
     return Contingency(cells.reshape(shape), classes, clusters)
@@ -138,11 +140,11 @@ def _block_table(truth: Array, labels: Array, weight: Array | None = None) -> Co
 def _values(name: str, array: Array) -> tuple[Array, Array]:
     """The distinct values, sorted, and every row's place among them."""
     if pd.isna(array).any():
-        raise ValueError(f"{name} holds missing values (NaN); drop those rows or label them.")
+        raise UserError(f"{name} holds missing values (NaN); drop those rows or label them.")
     try:
         values, place = np.unique(array, return_inverse=True)
     except TypeError:
-        raise ValueError(
+        raise UserError(
             f"{name} mixes values that cannot be sorted; use one type of value for all rows."
         ) from None
     return values, place
@@ -150,7 +152,7 @@ def _values(name: str, array: Array) -> tuple[Array, Array]:
 
 def _shape(classes: Array, clusters: Array) -> tuple[int, int]:
     if len(classes) * len(clusters) > MAX_CELLS:
-        raise ValueError(
+        raise UserError(
             f"truth has {len(classes)} and labels {len(clusters)} distinct values, too many for a "
             "table; pass class numbers, not measurements."
         )

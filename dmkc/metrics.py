@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from dmkc.errors import UserError
+
 from .contingency import Array, Contingency, contingency
 
 __all__ = [
@@ -176,7 +178,7 @@ def _resolve(truth: Any, labels: Any, sample_weight: Any) -> Contingency:
     if not isinstance(truth, Contingency):
         return contingency(truth, labels, sample_weight)
     if labels is not None or sample_weight is not None:
-        raise ValueError(
+        raise UserError(
             "A Contingency already holds the labels and weights; pass it alone to the metric."
         )
     return truth
@@ -187,7 +189,7 @@ def _table(truth: Any, labels: Any, sample_weight: Any) -> Array:
     table = _resolve(truth, labels, sample_weight).table
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     if table.size == 0:
-        raise ValueError("The table is empty; count at least one row of positive weight.")
+        raise UserError("The table is empty; count at least one row of positive weight.")
     if (table == np.rint(table)).all() and table.sum() < 2**53:
         return table.astype(np.int64)
     return table.astype(np.float64)
@@ -204,7 +206,7 @@ def _pairs(table: Array) -> tuple[Any, Any, Any, Any]:
         sum(value * value for value in part.tolist()) - total for part in parts
     )
     if same < 0:
-        raise ValueError(
+        raise UserError(
             "The sample weights are too small for a metric of pairs, which reads a weight as a "
             "number of equal rows; scale the weights, for example to a mean of one."
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from dmkc.errors import UserError, UserTypeError
+
 PLUGINS = "DMKC_PLUGINS"
+NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 Known = TypeVar("Known")
 
@@ -34,13 +38,26 @@ class Registry(Mapping[str, type[Known]], Generic[Known]):
     def register(self, name: str, cls: type[Known]) -> None:
         """Add a class under a name that nothing else has."""
         if not isinstance(cls, type) or not issubclass(cls, self._base):
-            raise TypeError(
-                f"A {self.what} must be a subclass of {self._base.__name__}, not {cls}."
+            raise UserTypeError(
+                f"The {self.what} {name!r} must be a subclass of {self._base.__name__}."
             )
-        taken = self._known.get(name, cls)
-        if taken is not cls and _place(taken) != _place(cls):  # a file that is imported again
-            raise ValueError(f"The name {name!r} is taken by the {self.what} {_place(taken)}.")
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise UserError(
+                f"The name {name!r} of {cls.__name__} must be made of small letters, digits and -."
+            )
+        for known, other in self._known.items():
+            same = _place(other) == _place(cls)  # perhaps from a file that was imported again
+            if (known == name) != same or (other.__name__ == cls.__name__ and not same):
+                raise UserError(
+                    f"There is the {self.what} {_place(other)} by the name {known!r} already; "
+                    f"choose another name for {_place(cls)}."
+                )
+        self._check(cls)
         self._known[name] = cls
+
+    def _check(self, cls: type[Known]) -> None:
+        """Refuse a class that could not be used."""
+        return
 
     def name_of(self, cls: type) -> str | None:
         """The name of a class, if it is known."""

@@ -60,7 +60,7 @@ def _read(line: Sequence[str], path: str | Path) -> Answer:
     words = [word.strip().lower() for word in line]
     if len(words) == 3 and words[0].isdigit() and words[1].isdigit() and words[2] in YES + NO:
         return int(words[0]), int(words[1]), words[2] in YES
-    raise ValueError(
+    raise UserError(
         f"{path} has a line {','.join(line)!r}; a line holds two row numbers and yes or no, "
         "such as 3,17,yes."
     )

@@ -29,6 +29,7 @@ from dmkc.cli import (
     submit,
 )
 from dmkc.cli.errors import Failure, UserError, is_users, sentence
+from dmkc.cli.method_help import focus
 
 COMMANDS = (
     fit,
@@ -76,6 +77,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser(prog="dmkc", description=DESCRIPTION, epilog=EXAMPLE)
+    parser.set_defaults(run=None)
     parser.add_argument("--version", action="version", version=f"dmkc {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
@@ -116,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
+    focus(_commands(parser), words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
@@ -124,10 +127,16 @@ def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
         hint = f"; did you mean {close[0]}?" if close else f"{comma} (see {_prog(args)} --help)."
         raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
     args.words = words
-    if not hasattr(args, "run"):
+    if args.run is None:
         _deepest(parser, args).print_help(sys.stderr)
         return None
     return args
+
+
+def _commands(parser: argparse.ArgumentParser) -> Any:
+    """The choice of a command among a parser's arguments, or None."""
+    inner = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return next(inner, None)
 
 
 def _prog(args: argparse.Namespace) -> str:
@@ -136,12 +145,9 @@ def _prog(args: argparse.Namespace) -> str:
 
 def _deepest(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
     """The parser of the command that was chosen."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            chosen = getattr(args, action.dest, None)
-            if chosen in action.choices:
-                return _deepest(action.choices[chosen], args)
-    return parser
+    commands = _commands(parser)
+    chosen = None if commands is None else vars(args).get(commands.dest)
+    return parser if chosen is None else _deepest(commands.choices[chosen], args)
 
 
 class Terminated(BaseException):

@@ -14,12 +14,13 @@ from dask.utils import format_bytes
 from dmkc import cluster
 from dmkc.cli.common import add_command, print_pairs, say
 from dmkc.cli.errors import Failure
-from dmkc.cli.options import as_argument, whole_number
+from dmkc.cli.options import as_argument
 from dmkc.cluster.opening import dashboard_of
 from dmkc.cluster.queues import script
 from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.smoke import one_worker, smoke_scan
 from dmkc.cluster.start import kubernetes_spec
+from dmkc.clusterers.parameters.kinds import whole_number
 
 SIZES = ("memory", "disk")
 

@@ -16,7 +16,8 @@ from dmkc import datasets as library
 from dmkc.cli import outputs
 from dmkc.cli.common import add_cluster, add_command, add_force, client_of, print_pairs, say
 from dmkc.cli.errors import Failure, UserError
-from dmkc.cli.options import as_argument, whole_number
+from dmkc.cli.options import as_argument
+from dmkc.clusterers.parameters.kinds import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.modelfile.staging import staged

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dmkc.cli.common import add_cluster, add_command, client_of
-from dmkc.cli.options import as_argument, whole_number
+from dmkc.cli.options import as_argument
+from dmkc.clusterers.parameters.kinds import whole_number
 
 
 def add(commands: Any) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import errno
-import traceback
-from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent
+from dmkc.errors import UserError
+
+__all__ = ["Failure", "UserError", "is_users", "sentence"]
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE)
-
-
-class UserError(Exception):
-    """Bad use or bad input; the text is the sentence shown."""
 
 
 class Failure(Exception):
@@ -25,10 +22,6 @@ def is_users(problem: BaseException) -> bool:
     if isinstance(problem, OSError):
         named = problem.filename is not None or problem.errno is None
         return named and problem.errno not in FULL and not isinstance(problem, ConnectionError)
-    if isinstance(problem, ValueError | TypeError):
-        # The package's own checks raise these with a sentence; from deeper they are failures.
-        frames = traceback.extract_tb(problem.__traceback__)
-        return bool(frames) and PACKAGE in Path(frames[-1].filename).parents
     return False
 
 

@@ -29,27 +29,23 @@ from dmkc.cli.common import (
 )
 from dmkc.cli.errors import UserError, is_users, sentence
 from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
-from dmkc.cli.options import add_parameters, as_argument, estimator_values, given_parameters
+from dmkc.cli.options import (
+    Words,
+    add_parameters,
+    as_argument,
+    estimator_values,
+    given_parameters,
+)
 from dmkc.cli.params import params_text, read_params, resolve
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import Table, add_input, open_table
+from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
 from dmkc.metrics import all_metrics
-from dmkc.modelfile import ESTIMATORS
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
 
-FITTED = {
-    "C": "C_",
-    "c2": "c2_",
-    "selected": "selected_features_",
-    "synchronisation": "synchronisation_",
-    "objective": "objective_",
-    "start": "start_",
-    "relabelings": "n_iter_",
-    "scans": "n_scans_",
-    "violated_pairs": "n_violated_",
-}
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
 
@@ -87,7 +83,10 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     """The options that say what is fitted to what, and where."""
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     method = parser.add_argument(
-        "--method", metavar="|".join(ESTIMATORS), help=f"clusterer [{next(iter(ESTIMATORS))}]"
+        "--method",
+        metavar="NAME",
+        choices=Words(ESTIMATORS),
+        help=f"clusterer: {', '.join(ESTIMATORS)} [{next(iter(ESTIMATORS))}]",
     )
     method.words = tuple(ESTIMATORS)  # type: ignore[attr-defined]
     parser.add_argument(
@@ -171,7 +170,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     cls = ESTIMATORS[method]
     values = estimator_values(cls, plain)
     known = answers_of(args)
-    if known and not any(plain.get(name) == "auto" for name in getattr(cls, "selectable", ())):
+    if known and not any(plain.get(name) == "auto" for name in cls.selectable):
         raise UserError("--answers settle a choice: leave something open with --auto.")
     table = open_table(args)
     truth = None if args.truth is None else _truth(args.truth, table)
@@ -215,18 +214,19 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found < float("inf"):
-        raise ValueError(f"{text!r} is not a number of seconds.")
+        raise UserError(f"{text!r} is not a number of seconds.")
     return found
 
 
-def _left_open(cls: type, given: Any) -> list[str]:
+def _left_open(cls: type[RowClusterer], given: Any) -> list[str]:
     """The parameters that --auto leaves open: those that are not given."""
-    names = getattr(cls, "selectable", ())
-    if not names:
+    if not cls.selectable:
+        methods = " or ".join(name for name, each in ESTIMATORS.items() if each.selectable)
         raise UserError(
-            "There are candidates to choose from for --method mkc alone (fit --auto, select)."
+            f"There are candidates to choose from for --method {methods} alone (fit --auto, "
+            "select)."
         )
-    return [name for name in names if name not in given]
+    return [name for name in cls.selectable if name not in given]
 
 
 def _fit(
@@ -288,7 +288,7 @@ def _truth(where: str, table: Table) -> Any:
     return truth
 
 
-def _metrics(model: Any, folder: Path, n: int, seconds: float) -> dict[str, Any]:
+def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:
     found = {
         "rows": n,
         "columns": int(model.n_features_in_),
@@ -296,19 +296,23 @@ def _metrics(model: Any, folder: Path, n: int, seconds: float) -> dict[str, Any]
         "cluster_sizes": cluster_sizes(folder / "labels.zarr"),
         "seconds": round(seconds, 3),
     }
-    for key, name in FITTED.items():
-        if hasattr(model, name):
-            found[key] = np.asarray(getattr(model, name)).tolist()
-    if getattr(model, "confidence_", None) is not None:
-        found["confidence"] = round(model.confidence_, 3)
-        found["candidates"] = len(model.selection_)
-    elif getattr(model, "selection_", None) is not None:
+    found |= fitted_values(model)
+    choice = model._choice()
+    if choice is not None and choice.confidence is not None:
+        found["confidence"] = round(choice.confidence, 3)
+        found["candidates"] = len(choice.records)
+    elif choice is not None:
         found["clusters_tried"] = {
-            str(tried["n_clusters"]): round(tried["score"], 3) for tried in model.selection_
+            str(tried["n_clusters"]): round(tried["score"], 3) for tried in choice.records
         }
-    if hasattr(model, "kernel_weights_"):
+    if model._has_kernels:
         found["kernel_weights"] = weights_by_kernel(model)
     return found
+
+
+def fitted_values(model: RowClusterer) -> dict[str, Any]:
+    """What a model says of its fit, as values that JSON has."""
+    return {name: np.asarray(value).tolist() for name, value in model._metrics().items()}
 
 
 def weights_by_kernel(model: Any) -> dict[str, float]:

@@ -100,6 +100,8 @@ def _csv(
     used = [*columns, *([index] if index is not None else [])]
     try:
         frame = read_csv(path, delimiter, header, usecols=used, dtype=dtypes, **missing)
+    except UserError:
+        raise
     except (ValueError, OverflowError) as problem:
         raise UserError(f"{path} cannot be read as numbers ({problem}).") from None
     if index is not None:

@@ -13,7 +13,7 @@ import zarr
 from dmkc.cli import outputs
 from dmkc.cli.common import add_command, counted, print_pairs
 from dmkc.cli.errors import UserError
-from dmkc.cli.fit import FITTED, weights_by_kernel
+from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
 from dmkc.modelfile import is_model_file, load, read_description
 
@@ -55,27 +55,24 @@ def describe_model(text: str) -> dict[str, Any]:
     model: Any = load(model_path(text))
     stored = read_description(model_path(text))
     columns = model.model_.label_pipeline().columns
+    names = model._fitted("feature_names_in_")
     found = {
         "model": stored["estimator"],
         "clusters": model.n_clusters_,
         "columns": int(model.n_features_in_),
-        "column names": list(map(str, getattr(model, "feature_names_in_", []))),
+        "column names": [] if names is None else list(map(str, names)),
     }
-    if hasattr(model, "kernel_weights_"):
+    if model._has_kernels:
         found["kernel weights"] = weights_by_kernel(model)
     found["features"] = model.model_.n_features
-    if hasattr(model.model_, "biases"):
+    if model._has_scores:
         found["scores"] = len(model.model_.biases)
     found["precision"] = np.dtype(columns.dtype).name
-    if hasattr(columns, "n_landmarks"):
+    if model._has_kernels:
         marks, what = columns.n_landmarks, _landmark_kind(model, stored)
         found["landmarks"] = f"The file holds {marks} landmarks, which are {what}."
     return found | {
-        "fitted": {
-            key: np.asarray(getattr(model, name)).tolist()
-            for key, name in FITTED.items()
-            if hasattr(model, name)
-        },
+        "fitted": fitted_values(model),
         "parameters": {k: _plain(v) for k, v in model.get_params().items() if k != "client"},
         "not stored": stored["left_out"],
         "versions": stored["libraries"],

@@ -13,9 +13,10 @@ import numpy as np
 import yaml
 
 from dmkc.cli.errors import UserError
-from dmkc.cli.options import ALIASES, NOT_OPTIONS, parameters
+from dmkc.cli.method_help import method_class
+from dmkc.cli.options import ALIASES, methods_with, parameters
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.modelfile import ESTIMATORS
+from dmkc.clusterers.registry import ESTIMATORS
 
 
 def read_params(path: Path) -> dict[str, Any]:
@@ -43,24 +44,22 @@ def read_params(path: Path) -> dict[str, Any]:
 
 
 def resolve(
-    method: str | None, stored: Mapping[str, Any], given: Mapping[str, Any], where: Any
+    method: str | None, stored: Mapping[str, Any], given: Mapping[str, str], where: Any
 ) -> tuple[str, type[RowClusterer], dict[str, Any]]:
     """The method, its estimator and a plain value for every parameter; the command line wins."""
     stored = dict(stored)
     in_file = stored.pop("method", None)
     name = method or in_file or next(iter(ESTIMATORS))
-    if name not in ESTIMATORS:
-        raise UserError(f"There is no method {name!r}; known are {', '.join(ESTIMATORS)}.")
-    cls = ESTIMATORS[name]
-    known = {k: p for k, p in parameters(cls).items() if k not in NOT_OPTIONS}
+    cls = method_class(name)
+    known = parameters(cls)
     values = {k: p.default for k, p in known.items()}
     for key, value in stored.items():
-        own = _own_name(key, known, where)
+        own = _own_name(key, name, known, where)
         values[own] = known[own].parse(value) if isinstance(value, str) else value
-    for key, value in given.items():
+    for key, text in given.items():
         if key not in known:
-            raise UserError(f"The method {name!r} has no parameter {key}.")
-        values[key] = value
+            raise UserError(f"The method {name!r} has no parameter {key}; {_having(key)}.")
+        values[key] = known[key].parse(text)
     if "random_state" in values and values["random_state"] is None:
         # A seed that is written down, so that the run can be repeated.
         values["random_state"] = int(np.random.default_rng().integers(2**31))
@@ -73,15 +72,28 @@ def params_text(method: str, values: Mapping[str, Any], title: str) -> str:
     return f"# {title}\n{body}"
 
 
-def _own_name(key: str, known: Mapping[str, Any], where: Any) -> str:
+def _own_name(key: str, method: str, known: Mapping[str, Any], where: Any) -> str:
     plain = key.replace("-", "_")
     own = {short: long for long, short in ALIASES.items()}.get(plain, plain)
+    if own not in known and methods_with(own):
+        raise UserError(
+            f"{where} has the key {key!r}, but the method {method!r} has no such parameter; "
+            f"{_having(own)}."
+        )
     if own not in known:
         names = [*known, *ALIASES.values(), "method"]
         close = difflib.get_close_matches(plain, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(known)}."
         raise UserError(f"{where} has an unknown key {key!r}.{hint}")
     return own
+
+
+def _having(name: str) -> str:
+    """Which methods have a parameter."""
+    methods = methods_with(name)
+    if len(methods) == 1:
+        return f"{methods[0]} alone has it"
+    return f"{', '.join(methods[:-1])} and {methods[-1]} have it"
 
 
 def _plain(value: Any) -> Any:

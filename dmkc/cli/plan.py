@@ -13,7 +13,7 @@ from dmkc.cli.errors import UserError
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import estimator_values
 from dmkc.cli.tables import open_table
-from dmkc.modelfile import ESTIMATORS
+from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.planning import plan
 
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"

@@ -8,7 +8,6 @@ from typing import Any
 
 from dmkc.cli import outputs
 from dmkc.cli.common import add_cluster, add_command, add_force, add_voice, client_of, say
-from dmkc.cli.errors import UserError, sentence
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table
@@ -33,14 +32,11 @@ def run(args: argparse.Namespace) -> None:
     model: Any = load(model_path(args.model))
     path = outputs.store_target(args.out, args.force)
     # The columns of the fit are found by name, so that the table may have others too.
-    table = open_table(args, names=getattr(model, "feature_names_in_", None))
+    table = open_table(args, names=model._fitted("feature_names_in_"))
     for note in table.notes:
         say(note, args.quiet)
     with client_of(args):
-        try:
-            labels = model.predict(table.X)
-        except ValueError as problem:  # scikit-learn's check of the names among them
-            raise UserError(sentence(problem)) from problem
+        labels = model.predict(table.X)
         write_stored_labels(labels, table.X, path, args.force, args.quiet)
     for cluster, size in enumerate(cluster_sizes(path)):
         print(f"cluster {cluster}  {size} rows")

@@ -21,9 +21,10 @@ from dmkc.cli.common import (
 )
 from dmkc.cli.errors import UserError
 from dmkc.cli.fit import add_method, chosen
-from dmkc.cli.options import as_argument, estimator_values, whole_number
+from dmkc.cli.options import as_argument, estimator_values
 from dmkc.cli.tables import open_table
-from dmkc.modelfile import ESTIMATORS
+from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.selection.asking import Asking
 from dmkc.selection.choose import Selection
 from dmkc.selection.run import select

@@ -129,6 +129,8 @@ def read_npz(path: str, variable: str | None, defaults: tuple[str, ...]) -> Any:
                     "choose one with --variable or as FILE::NAME."
                 )
             return stored[name]
+    except UserError:
+        raise
     except (ValueError, EOFError, zipfile.BadZipFile) as problem:
         raise UserError(f"{path} cannot be read as plain arrays ({problem}).") from None
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from dask.utils import parse_bytes
 
+from dmkc.errors import UserError
+
 Check = Callable[[str, Any], Any]
 
 LEAST_MEMORY = 64 << 20
@@ -28,7 +30,7 @@ DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(UNITS)})")
 ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://\S+")
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError):
     """A cluster config that cannot be used; the text is a sentence for its author."""
 
 

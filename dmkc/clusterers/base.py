@@ -8,12 +8,11 @@ attributes).  Kernel clusterers train on all rows or on a subset, from which the
 
 from __future__ import annotations
 
-import difflib
 import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -24,13 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.learned import Learned
-from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.parameters.shared import RANDOM_STATE
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.spread import MODES, Layout
+from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
-from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine, open_engine
@@ -197,7 +197,8 @@ class KernelClusterer(Clusterer[Prepared]):
     kernels_: list[Kernel]
     kernel_weights_: np.ndarray
     _has_scores = True
-    """Whether the model decides by scores, so that there is a decision function."""
+    _has_kernels = True
+    _rounds = "relabelings"
 
     @abstractmethod
     def _continue_on_all_rows(
@@ -211,9 +212,8 @@ class KernelClusterer(Clusterer[Prepared]):
 
     def _check_parameters(self) -> None:
         self._feature_settings(0)
-        integer("verbose", int(self.verbose), 0)
-        if integer("polish", self.polish, 0) and self.train_rows is None:
-            raise ValueError("polish goes with train_rows: without it all rows are trained on.")
+        if self.polish and self.train_rows is None:
+            raise UserError("polish goes with train_rows: without it all rows are trained on.")
         self._own_settings(None)
 
     def _prepare(self, job: Job) -> Prepared:
@@ -262,18 +262,16 @@ class KernelClusterer(Clusterer[Prepared]):
         return super().transform(X)
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
-        p = self.get_params(deep=False)
-        if isinstance(p["landmarks"], str):
-            one_of("landmarks", p["landmarks"], LANDMARK_CHOICES)
+        own = self._checked()
         return FeatureSettings(
             kernels=self._kernels(),
-            scale=one_of("scale", p["scale"], SCALES),
-            rank=integer("rank", p["rank"], 1),
-            landmarks=p["landmarks"],
-            dtype=one_of("dtype", p["dtype"], ("auto", "float32", "float64")),
-            mode=one_of("feature_mode", p["feature_mode"], MODES),
-            store_path=p["store_path"],
-            sample_rows=integer("sample_rows", p["sample_rows"], 2),
+            scale=own["scale"],
+            rank=own["rank"],
+            landmarks=own["landmarks"],
+            dtype=own["dtype"],
+            mode=own["feature_mode"],
+            store_path=own["store_path"],
+            sample_rows=own["sample_rows"],
             seed=seed,
         )
 
@@ -315,41 +313,10 @@ def _about(job: Job, features: FeatureMap, mode: str) -> str:
 
 def seed_of(random_state: Any) -> int:
     """A seed from None, an integer or a NumPy RandomState, as scikit-learn takes them."""
+    RANDOM_STATE.check(random_state)
     if isinstance(random_state, Integral):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, but is {random_state}.")
         return int(random_state)
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    raise ValueError(f"random_state must be None, an integer or a generator, not {random_state!r}.")
-
-
-def one_of(name: str, value: Any, choices: tuple) -> Any:
-    """`value` if it is one of the choices, else a sentence with the nearest one."""
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        strings = [c for c in choices if isinstance(c, str)]
-        close = difflib.get_close_matches(str(value), strings, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        known = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name} must be one of {known}, not {value!r}.{hint}")
-    return value
-
-
-def integer(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}.")
-    return int(value)
-
-
-def number(name: str, value: Any, least: float, strict: bool, finite: bool = True) -> float:
-    """A number above (or not below) `least`."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value))
-    fine = fine and (np.isfinite(float(value)) or not finite)
-    if not fine or value < least or (strict and value == least):
-        bound = f"greater than {least:g}" if strict else f"at least {least:g}"
-        raise ValueError(f"{name} must be a number {bound}, not {value!r}.")
-    return float(value)
+    source = np.random.default_rng() if random_state is None else random_state
+    return int(source.integers(2**31))

@@ -12,14 +12,16 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.described import Described
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.data.views import in_order_of
+from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 
 
-class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
+class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any
@@ -74,9 +76,12 @@ class RowClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         fitted_views = vars(self).get("views_")
         rows = as_rows(in_order_of(X, fitted_views) if fitted_views else X)
-        _check_feature_names(self, _name_carrier(rows), reset=False)
+        try:
+            _check_feature_names(self, _name_carrier(rows), reset=False)
+        except ValueError as problem:
+            raise UserError(str(problem)) from None
         if rows.n_columns != self.n_features_in_:
-            raise ValueError(
+            raise UserError(
                 f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )

@@ -18,6 +18,7 @@ from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, sample_of, s
 from dmkc.data import Rows, Weighted
 from dmkc.data.rows import scan_width
 from dmkc.data.weights import parted, rank_among
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
@@ -333,7 +334,7 @@ def _survey_around(around: Any, leaf_rows: int) -> Survey:
     """Column moments of more rows than the given ones, which are less a matter of luck."""
     survey = SurveyScan(np.zeros(0, np.int64)).block(around, 0, leaf_rows)
     if survey.bad.any():
-        raise ValueError(
+        raise UserError(
             f"Input X contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a sample "
             f"of {around.shape[0]} rows: fill in or drop these rows before clustering."
         )
@@ -343,7 +344,7 @@ def _survey_around(around: Any, leaf_rows: int) -> Survey:
 def check_enough(n: int, n_clusters: int) -> None:
     """Refuse fewer rows than clusters."""
     if n < n_clusters:
-        raise ValueError(
+        raise UserError(
             f"n_samples={n} should be >= n_clusters={n_clusters}: "
             f"{n} row(s) cannot form {n_clusters} clusters."
         )
@@ -352,7 +353,7 @@ def check_enough(n: int, n_clusters: int) -> None:
 def check_weighted(survey: Survey, n_clusters: int) -> None:
     """Refuse a sample with fewer weighted rows than clusters."""
     if np.count_nonzero(survey.sample_weights) < n_clusters:
-        raise ValueError(
+        raise UserError(
             f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
             "too few to begin from: drop rows of weight 0, or increase sample_rows."
         )
@@ -364,8 +365,6 @@ def _dtype(name: str, n: int, width: int) -> np.dtype:
     return np.dtype(name)
 
 
-SCALES = ("standard", "minmax", "if-mixed", None)
-"""What columns can be divided by."""
 MIXED = 5.0
 """Columns have different units where the largest spread is more than this many times the median."""
 
@@ -384,7 +383,7 @@ def scaling_of(
     constant = survey.spread <= 1e-14 * np.abs(survey.mean)
     constant |= survey.high == survey.low
     if constant.all() and min_rows > 1:
-        raise ValueError(
+        raise UserError(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
     size = np.ones_like(survey.mean)
@@ -433,7 +432,7 @@ def check_finite(survey: Survey, rows: Rows) -> None:
         f"row {row}, column {names[j] if names else j}"
         for row, (_, j) in zip(labels, survey.first_bad, strict=True)
     ]
-    raise ValueError(
+    raise UserError(
         f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
         "fill in or drop these rows before clustering."
     )
@@ -443,7 +442,7 @@ def check_kernels(features: FeatureMap) -> None:
     """Warn of kernels that are constant on these rows; refuse a bank of nothing else."""
     dead = [k for k, s in zip(features.kernels, features.scale, strict=True) if s == 0]
     if len(dead) == len(features.kernels):
-        raise ValueError(
+        raise UserError(
             "Every kernel of the bank is constant on these rows (degenerate), so nothing can be "
             "separated: choose other kernels or widths."
         )
@@ -459,9 +458,9 @@ def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:
         return None
     points = np.asarray(settings.landmarks, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
-        raise ValueError(f"landmarks must be one or more rows with {d} columns, like X.")
+        raise UserError(f"landmarks must be one or more rows with {d} columns, like X.")
     if not np.isfinite(points).all():
-        raise ValueError("landmarks must be finite, but hold NaN or infinite values.")
+        raise UserError("landmarks must be finite, but hold NaN or infinite values.")
     return points
 
 

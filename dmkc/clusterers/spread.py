@@ -17,6 +17,7 @@ import zarr
 
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
+from dmkc.errors import UserError
 from dmkc.kernels import KernelPlan
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
@@ -25,7 +26,6 @@ from dmkc.scan.survey import sample_positions
 
 log = logging.getLogger("dmkc")
 
-MODES = ("auto", "persist", "recompute", "store")
 STORE_NS_PER_BYTE = 1.0
 """Reading stored columns back, about; on one machine with a local disk."""
 COMPUTE_NS = 0.05, 1.0
@@ -42,7 +42,7 @@ class Layout:
     dtype: np.dtype
     """Their precision."""
     mode: str
-    """One of `MODES`, but not "auto"."""
+    """persist, recompute or store."""
     sample_rows: int
     """Rows of the sample that a fit begins from."""
 
@@ -154,7 +154,7 @@ def _create(path: str, grid: Grid, maker: KernelPlan) -> None:
 
 def _store_parent(store_path: str | None) -> str | None:
     if store_path is not None and not os.path.isdir(store_path):
-        raise ValueError(f"store_path must be an existing folder, but {store_path!r} is not one.")
+        raise UserError(f"store_path must be an existing folder, but {store_path!r} is not one.")
     return store_path or dask.config.get("temporary-directory", None)
 
 

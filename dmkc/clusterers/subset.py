@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.parameters.shared import TRAIN_ROWS
 from dmkc.clusterers.prepare import FeatureSettings, sample_size
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import choose_mode, row_blocks, spread
@@ -74,14 +74,8 @@ def take_subset(
 
 def subset_size(train_rows: Any, n_rows: int) -> int:
     """Rows to train on, from a count or a share."""
-    fine = isinstance(train_rows, Real) and not isinstance(train_rows, bool)
-    if fine and isinstance(train_rows, Integral) and int(train_rows) >= 1:
-        return min(int(train_rows), n_rows)
-    if fine and 0 < train_rows < 1:
-        return max(1, round(float(train_rows) * n_rows))
-    raise ValueError(
-        f"train_rows must be a number of rows or a share between 0 and 1, not {train_rows!r}."
-    )
+    wanted = TRAIN_ROWS.check(train_rows)
+    return min(wanted, n_rows) if wanted >= 1 else max(1, round(wanted * n_rows))
 
 
 def spread_all(

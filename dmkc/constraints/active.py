@@ -62,11 +62,12 @@ def next_pairs(
     >>> next_pairs(model, X, 5).shape
     (5, 2)
     """
-    from dmkc.clusterers.base import integer, one_of
+    from dmkc.clusterers.parameters import Integer, OneOf
 
     check_is_fitted(model)
-    one_of("strategy", strategy, STRATEGIES)
-    count, most = integer("n_pairs", n_pairs, 1), integer("sample_rows", sample_rows, 2)
+    OneOf(STRATEGIES).check("strategy", strategy)
+    count = Integer(least=1).check("n_pairs", n_pairs)
+    most = Integer(least=2).check("sample_rows", sample_rows)
     rows = as_rows(X)
     known = np.asarray(getattr(model, "constrained_rows_", np.empty(0, np.int64)))
     positions = np.union1d(sample_positions(rows.n_rows, most, random_state), known)

@@ -11,6 +11,8 @@ from collections import deque
 
 import numpy as np
 
+from dmkc.errors import UserError
+
 MAX_STEPS = 200_000
 """Steps after which the search of a core is given up."""
 
@@ -60,7 +62,7 @@ def _search(rivals: list[list[int]], core: list[int], m: int, found: np.ndarray)
     while True:
         steps += 1
         if steps > MAX_STEPS:
-            raise ValueError(
+            raise UserError(
                 f"No labeling with {m} clusters that keeps all cannot-links was found in "
                 f"{MAX_STEPS} steps, and it is not known whether there is one: pass hard=False, "
                 "use more clusters, or drop cannot-links."
@@ -69,7 +71,7 @@ def _search(rivals: list[list[int]], core: list[int], m: int, found: np.ndarray)
         choice = next((c for c in range(after + 1, min(used + 1, m)) if not taken[node][c]), None)
         if choice is None:
             if not trail:
-                raise ValueError(
+                raise UserError(
                     f"The cannot-links cannot all be kept with {m} clusters (they ask for more, "
                     f"among {len(core)} groups of rows): pass hard=False, use more clusters, or "
                     "drop cannot-links."

@@ -12,6 +12,7 @@ from dmkc.constraints.linked import joined, read_constraints, two_sided
 from dmkc.constraints.pairs import pair_rows
 from dmkc.data import Container
 from dmkc.data.container import PandasContainer
+from dmkc.errors import UserError
 
 
 def random_pairs(
@@ -39,7 +40,7 @@ def random_pairs(
     classes = np.asarray(labels)
     n = len(classes)
     if not 0 <= n_pairs <= n * (n - 1) // 2:
-        raise ValueError(f"n_pairs must be between 0 and {n * (n - 1) // 2} for {n} rows.")
+        raise UserError(f"n_pairs must be between 0 and {n * (n - 1) // 2} for {n} rows.")
     rng = np.random.default_rng(random_state)
     drawn = np.empty(0, np.int64)
     if n_pairs * 4 > n * (n - 1) // 2:
@@ -160,5 +161,5 @@ def _labelled(labels: Any) -> tuple[np.ndarray, Container]:
         return values, PandasContainer("pandas", len(values), index=labels.index)
     values = np.asarray(labels)
     if values.ndim != 1:
-        raise ValueError(f"labels must be one label per row, but have shape {values.shape}.")
+        raise UserError(f"labels must be one label per row, but have shape {values.shape}.")
     return values, Container("numpy", len(values))

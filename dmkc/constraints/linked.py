@@ -19,6 +19,7 @@ from scipy.sparse import csgraph
 
 from dmkc.constraints.pairs import as_pairs
 from dmkc.data import Container
+from dmkc.errors import UserError
 
 FEW_CANNOT_LINKS = 12
 """Random pairs with fewer cannot-links than this hardly said where clusters part."""
@@ -81,7 +82,7 @@ def read_constraints(
         return None
     if hard:
         if must.weights is not None or cannot.weights is not None:
-            raise ValueError(
+            raise UserError(
                 "Pairs have weights only where they may be violated: pass hard=False, or drop the "
                 "third column of the pairs."
             )
@@ -117,7 +118,7 @@ def two_sided(constraints: Constraints, container: Container) -> Components:
     _, cover = csgraph.connected_components(_double_cover(constraints), directed=False)
     wrong = np.flatnonzero(cover[:n] == cover[n:])
     if len(wrong):
-        raise ValueError(_contradiction(constraints, wrong, container))
+        raise UserError(_contradiction(constraints, wrong, container))
     first = np.zeros(number.max() + 1, np.int64)
     first[number[::-1]] = np.arange(n)[::-1]
     side = np.where(cover[:n] == cover[first[number]], 1, -1).astype(np.int8)
@@ -153,7 +154,7 @@ def joined(constraints: Constraints, container: Container) -> Groups:
         while path[-1] != a:
             path.append(int(before[path[-1]]))
         links = [(path[i], path[i + 1], True) for i in range(len(path) - 1)]
-        raise ValueError(_sentence([*links, (int(a), int(b), False)], constraints, container))
+        raise UserError(_sentence([*links, (int(a), int(b), False)], constraints, container))
     apart = np.unique(np.sort(ends, axis=1), axis=0)
     return Groups(number, apart.reshape(-1, 2))
 
@@ -163,7 +164,7 @@ def _refuse_both(must: np.ndarray, cannot: np.ndarray, container: Container) -> 
     both = np.intersect1d(must[:, 0] * scale + must[:, 1], cannot[:, 0] * scale + cannot[:, 1])
     if len(both):
         a, b = container.row_labels(np.array([both[0] // scale, both[0] % scale]))
-        raise ValueError(
+        raise UserError(
             f"The pair of rows {a} and {b} is in must_link and in cannot_link; drop it from one."
         )
 

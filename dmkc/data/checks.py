@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.errors import UserError, UserTypeError
+
 MOST_NAMES = 10  # columns listed in one message
 
 
@@ -14,18 +16,18 @@ def check_dimensions(n_dimensions: int, shape: Sequence[Any]) -> None:
     """Refuse anything that is not two-dimensional."""
     shown = tuple(shape)
     if n_dimensions == 0:
-        raise ValueError(
+        raise UserError(
             "Expected 2D array, got scalar array instead: X must have rows and columns. "
             "Reshape your data with X.reshape(1, 1) if it is one row of one column."
         )
     if n_dimensions == 1:
-        raise ValueError(
+        raise UserError(
             f"Expected 2D array, got 1D array instead: X has shape {shown}. Reshape your data "
             "with X.reshape(-1, 1) if it has a single column, or X.reshape(1, -1) if it is a "
             "single row."
         )
     if n_dimensions > 2:
-        raise ValueError(
+        raise UserError(
             f"Found array with dim {n_dimensions}, while dim <= 2 is required: X has shape "
             f"{shown}, so flatten each row, for example with X.reshape(len(X), -1)."
         )
@@ -37,7 +39,7 @@ def check_shape(shape: Sequence[Any]) -> tuple[int, int]:
     n_rows, n_columns = int(shape[0]), int(shape[1])
     for size, what in ((n_rows, "sample"), (n_columns, "feature")):
         if size == 0:
-            raise ValueError(
+            raise UserError(
                 f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum "
                 "of 1 is required."
             )
@@ -51,22 +53,22 @@ def block_dtype(dtype: Any, where: str = "X") -> np.dtype:
     except TypeError:
         plain = np.dtype(object)
     if plain.kind == "c":
-        raise ValueError(
+        raise UserError(
             f"Complex data not supported: {where} has dtype {dtype}; pass the real and imaginary "
             "parts as separate columns."
         )
     if plain.kind in "mM":
-        raise ValueError(
+        raise UserError(
             f"{where} holds dates or durations (dtype {dtype}); turn them into numbers first, "
             "for example days since a fixed date."
         )
     if plain.kind == "V":
-        raise ValueError(
+        raise UserError(
             f"{where} is a structured array (dtype {dtype}); turn its fields into columns first "
             "with numpy.lib.recfunctions.structured_to_unstructured."
         )
     if plain.kind not in "biuf":
-        raise ValueError(
+        raise UserError(
             f"{where} does not hold numbers (dtype {dtype}); convert it to a numeric dtype first, "
             "for example with X.astype(float), and encode text as numbers."
         )
@@ -100,12 +102,12 @@ def frame_dtype(columns: Iterable[Any], dtypes: Iterable[Any]) -> np.dtype:
             continue
         refused.setdefault(reason, []).append(f"{column!r} ({stored})")
     if "complex" in refused:
-        raise ValueError(
+        raise UserError(
             f"Complex data not supported: {_listed(refused['complex'])} of X; pass the real and "
             "imaginary parts as separate columns."
         )
     if refused:
-        raise ValueError(" ".join(_refusal(reason, names) for reason, names in refused.items()))
+        raise UserError(" ".join(_refusal(reason, names) for reason, names in refused.items()))
     return np.result_type(*kinds)
 
 
@@ -152,7 +154,8 @@ def numbers_from_objects(values: np.ndarray) -> np.ndarray:
             try:
                 float(np.nan if value is None else value)
             except (TypeError, ValueError) as error:
-                raise type(error)(
+                refused = UserTypeError if isinstance(error, TypeError) else UserError
+                raise refused(
                     f"Row {row}, column {column} of X holds {value!r}, which is not a number "
                     f"({error}); convert or encode this column first."
                 ) from None

@@ -8,6 +8,8 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from dmkc.errors import UserError
+
 
 @dataclass(frozen=True, eq=False)
 class Container:
@@ -25,7 +27,7 @@ class Container:
     def wrap(self, values: Any, name: str = "label") -> Any:
         """Return per-row results (a NumPy or Dask array, 1-D or 2-D) in the input's own form."""
         if values.ndim not in (1, 2) or values.shape[0] != self.n_rows:
-            raise ValueError(
+            raise UserError(
                 f"Results must be 1-D or 2-D with {self.n_rows} rows to match X, but their shape "
                 f"is {values.shape}."
             )

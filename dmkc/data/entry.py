@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from dmkc.data import checks, labelled, lazy, memory, store, views
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError, UserTypeError
 
 ACCEPTED = (
     "a NumPy array, a list of rows, a pandas or Dask DataFrame, a Dask array, an xarray "
@@ -31,7 +32,9 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
     if isinstance(X, (str, os.PathLike)):
         location = os.fspath(X)
         if not isinstance(location, str):
-            raise TypeError("The path of X is given as bytes; decode it with os.fsdecode first.")
+            raise UserTypeError(
+                "The path of X is given as bytes; decode it with os.fsdecode first."
+            )
         return store.store_rows(location, variable)
     if _is(X, "zarr", "Array") or _is(X, "zarr", "Group"):
         return store.zarr_object_rows(X, variable)
@@ -42,7 +45,7 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
         if len(X) == 1:
             return as_rows(next(iter(X.values())))
     if variable is not None:
-        raise ValueError(
+        raise UserError(
             f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
             f"{type(X).__name__}; leave variable out."
         )
@@ -64,7 +67,7 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
         checks.check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
         return memory.array_rows(X)
-    raise TypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
+    raise UserTypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
 
 
 def _view(name: Any, part: Any) -> Rows:

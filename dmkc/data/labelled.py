@@ -11,6 +11,7 @@ from dmkc.data.container import XarrayContainer
 from dmkc.data.lazy import dask_rows
 from dmkc.data.memory import array_rows, sparse_rows
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError
 
 
 def data_array_rows(array: Any) -> Rows:
@@ -47,7 +48,7 @@ def views_of(dataset: Any) -> dict[str, Any]:
     other = [name for name, data in dataset.data_vars.items() if data.ndim not in (1, 2)]
     if other or not (wide or flat):
         what = f"the variable {other[0]!r} has {dataset[other[0]].ndim} dimensions" if other else ""
-        raise ValueError(
+        raise UserError(
             f"A Dataset is clustered by its 1-D and 2-D variables, but {what or 'there are none'}; "
             "choose one with variable= or pass X[name]."
         )
@@ -55,7 +56,7 @@ def views_of(dataset: Any) -> dict[str, Any]:
     first = next(iter(rows))
     for name, row in rows.items():
         if row != rows[first]:
-            raise ValueError(
+            raise UserError(
                 f"The variables of the Dataset do not line up: the rows of {first!r} are "
                 f"{rows[first]!r} and those of {name!r} are {row!r}."
             )
@@ -77,6 +78,6 @@ def pick_variable(dataset: Any, variable: str) -> Any:
     if variable in dataset.variables:
         return dataset[variable]
     there = ", ".join(f"{name!r} {data.shape}" for name, data in dataset.data_vars.items())
-    raise ValueError(
+    raise UserError(
         f"The Dataset has no variable {variable!r}; its variables are {there or '(none)'}."
     )

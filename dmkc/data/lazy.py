@@ -16,6 +16,7 @@ from dmkc.data import checks
 from dmkc.data.blocks import Block, Lazy, bounds, csr, csr_rows, dense, frame_values
 from dmkc.data.container import Container, DaskFrameContainer
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError
 
 log = logging.getLogger("dmkc")
 
@@ -144,7 +145,7 @@ def _with_known_chunks(array: da.Array) -> da.Array:
     try:
         known.compute_chunk_sizes()
     except Exception as error:
-        raise ValueError(
+        raise UserError(
             f"The chunk sizes of X are unknown and computing them failed ({error}); make X from "
             "chunks of known shape, or call X.compute_chunk_sizes() first."
         ) from error

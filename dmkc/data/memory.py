@@ -20,6 +20,7 @@ from dmkc.data.blocks import (
 )
 from dmkc.data.container import Container, PandasContainer
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError, UserTypeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,7 @@ def frame_rows(frame: Any) -> Rows:
 def _plain_array(values: Any) -> np.ndarray:
     """Return values as a base-class ndarray, without a copy when it is one."""
     if isinstance(values, np.matrix):
-        raise TypeError("np.matrix is not supported; convert X with np.asarray first.")
+        raise UserTypeError("np.matrix is not supported; convert X with np.asarray first.")
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):
             return np.asarray(values.data)
@@ -152,7 +153,7 @@ def _plain_array(values: Any) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise ValueError(
+        raise UserError(
             f"X could not be read as a table of numbers ({error}); make sure that every row has "
             "the same number of columns."
         ) from error

@@ -12,6 +12,7 @@ from dmkc.data import checks
 from dmkc.data.blocks import ReaderSource
 from dmkc.data.container import Container
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class NpyReader:
     def read(self, start: int, stop: int) -> np.ndarray:
         values = _map(self.path)
         if values.shape != self.shape:
-            raise ValueError(
+            raise UserError(
                 f"The file {self.path!r} had shape {self.shape} when it was checked and now has "
                 f"{values.shape}; start again with the new file."
             )
@@ -36,13 +37,13 @@ class NpyReader:
 def npy_rows(path: str, variable: str | None) -> Rows:
     """Return the rows of a local .npy file."""
     if variable is not None:
-        raise ValueError(f"{path!r} holds a single array; leave variable={variable!r} out.")
+        raise UserError(f"{path!r} holds a single array; leave variable={variable!r} out.")
     if "://" in path:
-        raise ValueError(f"{path!r} is a remote .npy file; copy it to a local or shared disk.")
+        raise UserError(f"{path!r} is a remote .npy file; copy it to a local or shared disk.")
     try:
         values = _map(path)
     except Exception as error:
-        raise ValueError(
+        raise UserError(
             f"The file {path!r} could not be memory-mapped as a .npy file ({error}); write it "
             "again with numpy.save from a numeric array."
         ) from error

@@ -18,6 +18,7 @@ from dmkc.data.container import Container
 from dmkc.data.memory import array_rows
 from dmkc.data.npy import npy_rows
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class ZarrReader:
         try:
             values = array[start:stop, :]
         except Exception as error:
-            raise ValueError(
+            raise UserError(
                 f"Rows {start} to {stop - 1} of {self.where} could not be read, because a chunk "
                 f"is truncated, corrupt or out of reach ({type(error).__name__}: {error}); write "
                 "these rows again or restore the store from a copy."
@@ -59,7 +60,7 @@ def store_rows(location: str, variable: str | None) -> Rows:
     if location.endswith(".npy") and not os.path.isdir(location):
         return npy_rows(location, variable)
     if os.path.isfile(location):
-        raise ValueError(
+        raise UserError(
             f"{location!r} is a file, not a Zarr store; give the directory of a Zarr array or "
             "group, or a .npy file."
         )
@@ -78,7 +79,7 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
     if isinstance(node, zarr.Group):
         array = _pick(node, shown, variable)
     elif variable is not None:
-        raise ValueError(
+        raise UserError(
             f"The Zarr store {shown} is a single array, so variable={variable!r} cannot be chosen "
             "from it; leave variable out."
         )
@@ -91,7 +92,7 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
     n_rows, n_columns = checks.check_shape(array.shape)
     packed = [name for name in ("scale_factor", "add_offset") if name in array.attrs]
     if packed:
-        raise ValueError(
+        raise UserError(
             f"{where[0].upper() + where[1:]} holds packed values ({' and '.join(packed)}); open "
             "it with xarray.open_zarr and pass the variable, which unpacks them."
         )
@@ -127,7 +128,7 @@ def _split_name(location: str, variable: str | None) -> tuple[str, str | None]:
     # "::" is also how fsspec chains URLs, and may be part of a file name.
     if mark and name and "://" not in name and not os.path.exists(location):
         if variable not in (None, name):
-            raise ValueError(
+            raise UserError(
                 f"The path {location!r} names the array {name!r} but variable={variable!r}; "
                 "give only one of them."
             )
@@ -150,7 +151,7 @@ def _open_node(location: str, path: str = "") -> Any:
         raise
     except (NodeNotFoundError, FileNotFoundError) as error:
         if "://" not in location:
-            raise ValueError(
+            raise UserError(
                 f"The directory {location!r} is not a Zarr store, because it holds no array or "
                 "group metadata; give the directory of a Zarr array or group."
             ) from error
@@ -158,7 +159,7 @@ def _open_node(location: str, path: str = "") -> Any:
             f"There is no Zarr array or group at {location!r}; check the address."
         ) from error
     except Exception as error:
-        raise ValueError(
+        raise UserError(
             f"The metadata of the Zarr store {location!r} could not be read "
             f"({type(error).__name__}: {error}); the store is incomplete or corrupt, so write it "
             "again or restore it from a copy."
@@ -172,7 +173,7 @@ def _pick(group: Any, shown: str, variable: str | None) -> Any:
     try:
         members = dict(group.members(max_depth=None))
     except Exception as error:
-        raise ValueError(
+        raise UserError(
             f"The arrays of the Zarr group {shown} could not be listed ({type(error).__name__}: "
             f"{error}); its metadata is incomplete or corrupt."
         ) from error
@@ -181,13 +182,13 @@ def _pick(group: Any, shown: str, variable: str | None) -> Any:
         return arrays[variable.strip("/")]
     there = ", ".join(f"{name!r} {node.shape}" for name, node in sorted(arrays.items()))
     if variable is not None:
-        raise ValueError(
+        raise UserError(
             f"The Zarr group {shown} has no array {variable!r}; its arrays are {there or '(none)'}."
         )
     tables = [node for node in arrays.values() if node.ndim == 2 and node.dtype.kind in "biuf"]
     if len(tables) == 1:
         return tables[0]
-    raise ValueError(
+    raise UserError(
         f"The Zarr group {shown} has {len(tables)} two-dimensional numeric arrays; choose one "
         f'with variable= or as "path::name". Its arrays are {there or "(none)"}.'
     )
@@ -205,7 +206,7 @@ def _opened(store: str, path: str, mark: str) -> Any:
     """Open an array once per process; a store written anew has another mark."""
     array = _open_node(store, path)
     if _mark(array) != mark:
-        raise ValueError(
+        raise UserError(
             f"The Zarr store {store!r} has been written anew with another layout since it was "
             "checked; start again with the new store."
         )

@@ -15,6 +15,7 @@ from dmkc.data.blocks import Block, Lazy, Read, Reader, csr, dense
 from dmkc.data.container import PandasContainer, XarrayContainer
 from dmkc.data.memory import array_rows, sparse_rows
 from dmkc.data.rows import Rows
+from dmkc.errors import UserError, UserTypeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +104,12 @@ def in_order_of(X: Any, views: Mapping[str, Any]) -> Any:
             return X
     missing = [name for name in views if name not in X]
     if missing:
-        raise ValueError(
+        raise UserError(
             f"X has no view {missing[0]!r}, which the fit had; its views are {', '.join(views)}."
         )
     unknown = [name for name in X if name not in views]
     if unknown:
-        raise ValueError(
+        raise UserError(
             f"X has a view {unknown[0]!r}, which the fit did not have; its views are "
             f"{', '.join(views)}."
         )
@@ -132,14 +133,14 @@ def named(X: Sequence[Any]) -> dict[str, Any]:
 def _check_aligned(parts: Mapping[str, Rows]) -> None:
     """Refuse views whose rows are not the same, as far as can be seen."""
     if not parts:
-        raise ValueError("X holds no view: give at least one table by its name.")
+        raise UserError("X holds no view: give at least one table by its name.")
     wrong = [name for name in parts if not isinstance(name, str) or not name]
     if wrong:
-        raise TypeError(f"The views of X must have names, but one is called {wrong[0]!r}.")
+        raise UserTypeError(f"The views of X must have names, but one is called {wrong[0]!r}.")
     first, *others = parts
     for name in others:
         if parts[name].n_rows != parts[first].n_rows:
-            raise ValueError(
+            raise UserError(
                 f"The views of X do not line up: {first!r} has {parts[first].n_rows} rows and "
                 f"{name!r} has {parts[name].n_rows}."
             )
@@ -147,7 +148,7 @@ def _check_aligned(parts: Mapping[str, Rows]) -> None:
     for name, index in labelled.items():
         begin = next(iter(labelled))
         if not index.equals(labelled[begin]):
-            raise ValueError(
+            raise UserError(
                 f"The views of X do not line up: {begin!r} and {name!r} have different row labels."
             )
 

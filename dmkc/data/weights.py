@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 
 from dmkc.data.blocks import Block, Lazy, Read
+from dmkc.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Any:
     else:
         weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
-        raise ValueError(
+        raise UserError(
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows; give one weight "
             "per row."
         )
@@ -98,7 +99,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Any:
     if isinstance(weights, da.Array):
         low, total = dask.compute(low, total)
     if not np.isfinite(total) or low < 0 or total <= 0:
-        raise ValueError(
+        raise UserError(
             "sample_weight must hold finite numbers that are not negative, and not only zeros."
         )
     return weights

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn import datasets as bundled
 
+from dmkc.errors import UserError
+
 from .recipes import Array
 
 
@@ -33,16 +35,16 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:
-            raise ValueError(
+            raise UserError(
                 f"X of {self.name} has {self.X.ndim} dimensions; store a table of rows and columns."
             )
         if self.y.shape != (len(self.X),):
-            raise ValueError(
+            raise UserError(
                 f"y of {self.name} has shape {self.y.shape} but X has {len(self.X)} rows; "
                 "store one class per row."
             )
         if len(self.columns) != self.X.shape[1]:
-            raise ValueError(
+            raise UserError(
                 f"{self.name} has {self.X.shape[1]} columns but {len(self.columns)} names; "
                 "give one name per column."
             )
@@ -59,7 +61,7 @@ def load_digits(classes: Sequence[int] | None = (1, 7)) -> Dataset:
     """
     chosen = tuple(range(10)) if classes is None else tuple(classes)
     if not chosen or not set(chosen) <= set(range(10)):
-        raise ValueError(f"classes is {chosen}; choose digits from 0 to 9.")
+        raise UserError(f"classes is {chosen}; choose digits from 0 to 9.")
     data = bundled.load_digits()
     keep = np.isin(data.target, chosen)
     return Dataset(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dmkc.errors import UserError
+
 from .embedded import EMBEDDED, Dataset
 from .generators import RECIPES
 from .recipes import Array
@@ -28,7 +30,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     (569, 30)
     """
     if not name or Path(name).name != name:
-        raise ValueError(f"{name!r} is not the name of a data set; give it without a path.")
+        raise UserError(f"{name!r} is not the name of a data set; give it without a path.")
     place = _folder(folder)
     path = None if place is None else place / f"{name}.npz"
     if path is not None and path.is_file():
@@ -73,19 +75,19 @@ def _read(name: str, path: Path) -> Dataset:
         with np.load(path, allow_pickle=False) as stored:
             arrays: dict[str, Array] = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as problem:
-        raise ValueError(
+        raise UserError(
             f"{path} cannot be read as plain arrays ({problem}); write it again with "
             "numpy.savez and without object arrays."
         ) from problem
     for key in ("X", "y"):
         if key not in arrays:
-            raise ValueError(
+            raise UserError(
                 f"{path} has no array {key} (found: {', '.join(arrays) or 'nothing'}); "
                 "store the features as X and the classes as y."
             )
     split = arrays.get("split")
     if split is not None and len(split) != len(arrays["X"]):
-        raise ValueError(f"split in {path} does not fit X; store one value of split per row.")
+        raise UserError(f"split in {path} does not fit X; store one value of split per row.")
     classes = arrays.get("classes")
     width = arrays["X"].shape[1] if arrays["X"].ndim == 2 else 0
     return Dataset(

@@ -13,6 +13,8 @@ import numpy as np
 from dask.base import tokenize
 from numpy.typing import DTypeLike
 
+from dmkc.errors import UserError
+
 from .recipes import Array, Blobs, Moons, Recipe, Ringnorm, Rings, Waveform, stream
 
 SEGMENT = 4096
@@ -48,7 +50,7 @@ def rows(
     True
     """
     if not 0 <= start <= stop:
-        raise ValueError(f"The rows [{start}, {stop}) do not exist; use 0 <= start <= stop.")
+        raise UserError(f"The rows [{start}, {stop}) do not exist; use 0 <= start <= stop.")
     recipe = _recipe(name, parameters)
     return _features(recipe, seed, start, stop, dtype), _labels(recipe, seed, start, stop)
 
@@ -165,12 +167,12 @@ def make_moons(
 
 def _recipe(name: str, parameters: dict[str, Any]) -> Recipe:
     if name not in RECIPES:
-        raise ValueError(f"There is no generator {name!r}; choose one of {', '.join(RECIPES)}.")
+        raise UserError(f"There is no generator {name!r}; choose one of {', '.join(RECIPES)}.")
     recipe = RECIPES[name]
     unknown = sorted(set(parameters) - set(recipe.__dataclass_fields__))
     if unknown:
         known = ", ".join(recipe.__dataclass_fields__)
-        raise ValueError(f"{name} has no parameter {', '.join(unknown)}; it takes {known}.")
+        raise UserError(f"{name} has no parameter {', '.join(unknown)}; it takes {known}.")
     return recipe(**parameters)
 
 
@@ -205,11 +207,11 @@ def _features(recipe: Recipe, seed: int, start: int, stop: int, dtype: DTypeLike
 
 def _make(n: int, recipe: Recipe, seed: int, chunks: Any, dtype: DTypeLike) -> tuple[Any, Any]:
     if not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n is {n!r}; ask for a whole number of rows of at least one.")
+        raise UserError(f"n is {n!r}; ask for a whole number of rows of at least one.")
     stream(seed, recipe.number, 0)  # An impossible seed fails here and not on a worker.
     dtype = np.dtype(dtype)
     if dtype.kind != "f":
-        raise ValueError(f"dtype is {dtype}; use a floating-point type such as float32.")
+        raise UserError(f"dtype is {dtype}; use a floating-point type such as float32.")
     if chunks is None:
         if n <= LAZY_ABOVE:
             return _features(recipe, seed, 0, n, dtype), _labels(recipe, seed, 0, n)

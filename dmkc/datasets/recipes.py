@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dmkc.errors import UserError
+
 Array = NDArray[Any]
 
 # Numbers of streams and of layouts are part of every value: change none of them.
@@ -35,7 +37,7 @@ class Recipe(Protocol):
 def stream(seed: int, number: int, segment: int) -> np.random.Generator:
     """The random numbers of one segment of one recipe; different keys are independent streams."""
     if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ValueError(f"The seed is {seed!r}; use a whole number from 0 to 2**64 - 1.")
+        raise UserError(f"The seed is {seed!r}; use a whole number from 0 to 2**64 - 1.")
     key = np.array([int(seed), (number << 48) | segment], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
@@ -79,7 +81,7 @@ class Waveform:
         _at_least(self.noise, 0, "noise")
         object.__setattr__(self, "classes", tuple(self.classes))
         if not self.classes or not set(self.classes) <= {0, 1, 2}:
-            raise ValueError(f"classes is {self.classes}; choose among the classes 0, 1 and 2.")
+            raise UserError(f"classes is {self.classes}; choose among the classes 0, 1 and 2.")
 
     @property
     def columns(self) -> int:
@@ -120,7 +122,7 @@ class Blobs:
         else:
             points = np.asarray(self.centers, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.d or not len(points):
-            raise ValueError(
+            raise UserError(
                 f"centers has shape {points.shape}; give a number of centres or an array of "
                 f"(centres, d={self.d})."
             )
@@ -184,7 +186,7 @@ class Rings(_Lifted):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.factor < 1:
-            raise ValueError(f"factor is {self.factor}; use a ratio of radii between 0 and 1.")
+            raise UserError(f"factor is {self.factor}; use a ratio of radii between 0 and 1.")
 
     def curve(self, rng: np.random.Generator, y: Array) -> tuple[Array, Array]:
         angle = rng.uniform(0, 2 * np.pi, len(y))
@@ -207,4 +209,4 @@ class Moons(_Lifted):
 
 def _at_least(value: float, least: float, name: str) -> None:
     if not value >= least:
-        raise ValueError(f"{name} is {value}; use a number of at least {least}.")
+        raise UserError(f"{name} is {value}; use a number of at least {least}.")

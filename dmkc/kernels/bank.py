@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.errors import UserError, UserTypeError
 from dmkc.kernels.base import Kernel
 from dmkc.kernels.kernels import Callable_, ColumnGaussian, Gaussian, Linear, Polynomial
 from dmkc.kernels.registry import KERNELS
@@ -44,7 +45,7 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, (str, Kernel)) or callable(kernels):
         return (_as_kernel(kernels),)
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
-        raise ValueError("kernels must be a kernel, a name, or a non-empty list of these.")
+        raise UserError("kernels must be a kernel, a name, or a non-empty list of these.")
     return tuple(_as_kernel(k) for k in kernels)
 
 
@@ -96,9 +97,9 @@ def columns_seen(
         items = [chosen] if isinstance(chosen, (str, int, np.integer)) else list(chosen)
         found = [_number(kernel, item, n_columns, names, views) for item in items]
     if not found:
-        raise ValueError(f"The kernel {kernel} is bound to no column.")
+        raise UserError(f"The kernel {kernel} is bound to no column.")
     if len(set(found)) < len(found):
-        raise ValueError(f"The kernel {kernel} is bound to a column twice.")
+        raise UserError(f"The kernel {kernel} is bound to a column twice.")
     return tuple(sorted(found))
 
 
@@ -114,13 +115,13 @@ def _number(
         hint = f" Did you mean {close[0]!r}?" if close else ""
         what = "column or view" if views else "column"
         tail = "" if known else "; X has no column names, so give numbers"
-        raise ValueError(f"The kernel {kernel} asks for the unknown {what} {item!r}{tail}.{hint}")
+        raise UserError(f"The kernel {kernel} asks for the unknown {what} {item!r}{tail}.{hint}")
     if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
-        raise TypeError(
+        raise UserTypeError(
             f"A kernel is bound to names, numbers, a slice or a view, but not to {item!r}."
         )
     if not -n_columns <= item < n_columns:
-        raise ValueError(f"The kernel {kernel} asks for column {item}, but X has {n_columns}.")
+        raise UserError(f"The kernel {kernel} asks for column {item}, but X has {n_columns}.")
     return int(item) % n_columns
 
 
@@ -133,7 +134,7 @@ def _as_kernel(item: Any) -> Kernel:
         return _named(item)
     if callable(item):
         return Callable_(item)
-    raise TypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
+    raise UserTypeError(f"A kernel must be a kernel object, name or function, not {item!r}.")
 
 
 def _named(text: str) -> Kernel:
@@ -145,15 +146,15 @@ def _named(text: str) -> Kernel:
         names = [*KERNELS, *ALIASES]
         close = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"Unknown kernel {name!r}; known are {', '.join(names)}.{hint}")
+        raise UserError(f"Unknown kernel {name!r}; known are {', '.join(names)}.{hint}")
     kind: Any = KERNELS[known]
     bind = {"columns": view} if view else {}
     if not value:
         return kind(**bind)
     if all(f.kw_only for f in fields(kind)):
-        raise ValueError(f"The {name} kernel takes no parameter, but {text!r} gives one.")
+        raise UserError(f"The {name} kernel takes no parameter, but {text!r} gives one.")
     try:
         number = float(value)
     except ValueError:
-        raise ValueError(f"The parameter in {text!r} is not a number.") from None
+        raise UserError(f"The parameter in {text!r} is not a number.") from None
     return kind(int(number) if number.is_integer() else number, **bind)

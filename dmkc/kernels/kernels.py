@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.metrics import pairwise
 
+from dmkc.errors import UserError
 from dmkc.kernels import loops
 from dmkc.kernels.base import FittedKernel, OnColumns, PairwiseKernel, State
 from dmkc.kernels.sample import KernelSample
@@ -84,7 +85,7 @@ class ColumnGaussian(PairwiseKernel):
 
     def __post_init__(self) -> None:
         if self.column < 0 or int(self.column) != self.column:
-            raise ValueError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
+            raise UserError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
         _positive("ColumnGaussian", gamma=self.gamma)
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -116,9 +117,9 @@ class Polynomial(PairwiseKernel):
 
     def __post_init__(self) -> None:
         if not (1 <= self.degree < np.inf and int(self.degree) == self.degree):
-            raise ValueError(f"Polynomial degree must be a positive integer, not {self.degree}.")
+            raise UserError(f"Polynomial degree must be a positive integer, not {self.degree}.")
         if self.degree > MOST_DEGREE:
-            raise ValueError(f"Polynomial degree must be at most {MOST_DEGREE}, not {self.degree}.")
+            raise UserError(f"Polynomial degree must be at most {MOST_DEGREE}, not {self.degree}.")
         _positive("Polynomial", gamma=self.gamma)
 
     def resolve(self, sample: KernelSample) -> Self:
@@ -253,7 +254,7 @@ class Callable_(PairwiseKernel):
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         result = np.asarray(self.function(A, B), dtype=np.float64)
         if result.shape != (len(A), len(B)):
-            raise ValueError(
+            raise UserError(
                 f"The kernel function returned shape {result.shape} for {len(A)} x {len(B)} rows; "
                 "it must return one value per pair."
             )
@@ -269,4 +270,4 @@ def _resolved(gamma: float | None) -> float:
 def _positive(owner: str, **values: float | None) -> None:
     for name, value in values.items():
         if value is not None and not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{owner} {name} must be a positive number, not {value!r}.")
+            raise UserError(f"{owner} {name} must be a positive number, not {value!r}.")

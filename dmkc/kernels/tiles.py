@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.errors import UserError
 from dmkc.kernels import loops
 
 Made = TypeVar("Made")
@@ -188,7 +189,7 @@ def check_finite(squares: np.ndarray) -> None:
     """Refuse rows with values that are not finite, which new rows may have."""
     bad = int(np.sum(~np.isfinite(squares)))
     if bad:
-        raise ValueError(
+        raise UserError(
             f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
             "were looked at: fill in or drop these rows first."
         )

@@ -17,6 +17,7 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
+from dmkc.errors import UserError, UserTypeError
 from dmkc.planning.costs import Step, forecast
 from dmkc.planning.pilot import pilot_sizes, run_pilot
 from dmkc.planning.some_rows import take_sample
@@ -153,11 +154,11 @@ def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
     'persist'
     """
     if not isinstance(estimator, RowClusterer):
-        raise TypeError(
+        raise UserTypeError(
             f"A plan is made for a clusterer of dmkc, not for a {type(estimator).__name__}."
         )
     if is_recording():
-        raise ValueError(
+        raise UserError(
             "A plan inside dmkc.checkpoint would be recorded as part of the run: plan before it, "
             "with journal=True."
         )
@@ -251,7 +252,7 @@ def _check_plannable(estimator: Any) -> None:
         ("cannot_link", given.get("cannot_link") is not None),
     ):
         if there:
-            raise ValueError(
+            raise UserError(
                 f"A plan is made from fits of some of the rows, for which the given {name} does "
                 "not hold: leave it out for the plan."
             )
@@ -259,8 +260,8 @@ def _check_plannable(estimator: Any) -> None:
 
 def _settled(estimator: Any, rows: Rows) -> tuple[Any, float]:
     """The estimator with all that is left open chosen, and the seconds that this took."""
-    names = getattr(estimator, "selectable", ())
-    if not any(isinstance(value := getattr(estimator, n), str) and value == "auto" for n in names):
+    given = estimator.get_params(deep=False)
+    if not any(isinstance(given[n], str) and given[n] == "auto" for n in estimator.selectable):
         return clone(estimator), 0.0
     began = time.perf_counter()
     return select(rows, estimator).estimator(), time.perf_counter() - began

@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
+from dmkc.clusterers.described import Choice
 from dmkc.clusterers.sampled import leading_components
+from dmkc.errors import UserError
 from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, axes_of
@@ -32,9 +34,9 @@ def candidates(found: Any, ax: Axes | None = None) -> Axes:
     >>> dmkc.plot.candidates(found).get_ylabel()
     'score'
     """
-    records = found.records() if isinstance(found, Selection) else found.selection_
+    records = found.records() if isinstance(found, Selection) else _chosen(found).records
     if not records:
-        raise ValueError("Nothing was left open in this fit, so that there are no candidates.")
+        raise UserError("Nothing was left open in this fit, so that there are no candidates.")
     numbers = "chosen" in records[0]
     scores = [record["score"] for record in records]
     offered = [
@@ -75,9 +77,9 @@ def alternatives(
         models = [candidate.model for candidate in found.alternatives]
         X = found.gathered.values if X is None else X
     else:
-        models = found.alternatives_ or []
+        models = _chosen(found).alternatives
     if X is None or not models:
-        raise ValueError("Give the rows X and a clusterer that was fitted with open parameters.")
+        raise UserError("Give the rows X and a clusterer that was fitted with open parameters.")
     _, rows = sample(X, max_points)
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     seen = in_units(rows)
@@ -91,3 +93,7 @@ def alternatives(
         ax.set(xlabel="first principal component", ylabel="second principal component")
         drawn.append(ax)
     return drawn
+
+
+def _chosen(model: Any) -> Choice:
+    return model._choice() or Choice([], None, [])

@@ -62,7 +62,7 @@ def embedding(
     features = np.asarray(features.toarray() if sp.issparse(features) else features, np.float64)
     features = features - features.mean(axis=0)
     ax = axes_of(ax, "Clusters in the learned feature space")
-    if model.n_clusters_ == 2 and hasattr(model, "decision_function"):
+    if model.n_clusters_ == 2 and model._has_scores:
         scores = np.asarray(model.decision_function(rows), dtype=np.float64)
         centred = scores - scores.mean()
         rest = features - np.outer(centred, centred @ features / max(centred @ centred, 1e-300))
@@ -133,6 +133,8 @@ def margins(
 
 def _components(centred: np.ndarray, count: int) -> np.ndarray:
     """Leading principal components, with the sign that makes the largest loading positive."""
+    if not centred.shape[1]:  # no column is selected
+        return np.zeros((len(centred), count))
     _, vectors = np.linalg.eigh(centred.T @ centred)
     lead = vectors[:, ::-1][:, :count]
     lead = lead * np.sign(lead[np.abs(lead).argmax(axis=0), np.arange(lead.shape[1])])

@@ -49,14 +49,14 @@ def _kernel_name(kernel: Any, given: Any) -> str:
 
 
 def feature_name(model: Any, j: int) -> str:
-    names = getattr(model, "feature_names_in_", None)
+    names = model._fitted("feature_names_in_")
     if not model.selects_columns_:
         return f"component {j}"
     return f"column {j}" if names is None else str(names[j])
 
 
 def has_margin(model: Any) -> bool:
-    """Whether scores have a margin of 1; distances from planes have none.
+    """Whether there are scores with a margin of 1; distances from planes have none.
 
     Examples
     --------
@@ -67,4 +67,4 @@ def has_margin(model: Any) -> bool:
     >>> plot.has_margin(model)
     True
     """
-    return getattr(model.model_, "decision", "largest") != "nearest"
+    return model._has_margin

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.svm import SVR
 
+from dmkc.errors import UserError
+
 
 @dataclass(frozen=True)
 class IterSVR:
@@ -35,12 +37,12 @@ def iterative_svr(
     K, start = np.asarray(K, dtype=float), np.asarray(start)
     n = len(K)
     if K.shape != (n, n) or start.shape != (n,):
-        raise ValueError(f"K must be n x n and start have n labels, not {K.shape}, {start.shape}.")
+        raise UserError(f"K must be n x n and start have n labels, not {K.shape}, {start.shape}.")
     values = np.unique(start)
     if len(values) != 2:
-        raise ValueError(f"start must have two different labels, not {len(values)}.")
+        raise UserError(f"start must have two different labels, not {len(values)}.")
     if not n % 2 <= n * balance:
-        raise ValueError(f"No labeling of {n} rows has a mean within {balance!r}.")
+        raise UserError(f"No labeling of {n} rows has a mean within {balance!r}.")
     y = np.where(start == values[1], 1.0, -1.0)
     machine = SVR(kernel="precomputed", C=C, epsilon=0.0, tol=1e-6)
     for step in range(1, max_iter + 1):

@@ -15,6 +15,7 @@ from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.clusterers.together import run_together
+from dmkc.errors import UserError
 from dmkc.scan.grid import leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.planes import Planes
@@ -67,9 +68,9 @@ def fit_planes(
     rows = np.asarray(X, dtype=np.float64)
     classes, z = np.unique(np.asarray(y), return_inverse=True)
     if rows.ndim != 2 or len(rows) != len(z):
-        raise ValueError(f"X must have a row for each of the {len(z)} labels.")
+        raise UserError(f"X must have a row for each of the {len(z)} labels.")
     if len(classes) < 2:
-        raise ValueError("y must have at least two different classes.")
+        raise UserError("y must have at least two different classes.")
     d = rows.shape[1]
     problem = PlaneProblem(len(classes), c1, c2, ridge, hinge, together, np.arange(d + 1))
     columns = SampleRows(np.column_stack([rows, z]), leaf_rows_for(d))

@@ -15,6 +15,8 @@ from itertools import product
 import cvxpy as cp
 import numpy as np
 
+from dmkc.errors import UserError
+
 MOST_ROWS = 150
 INTERIOR_ROWS = 24
 """Up to here an interior-point solver is quick; beyond, a first-order one is."""
@@ -46,13 +48,13 @@ def mmc_sdp(K: np.ndarray, C: float, balance: float) -> Relaxed:
     K = np.asarray(K, dtype=float)
     n = len(K)
     if K.shape != (n, n) or not np.allclose(K, K.T):
-        raise ValueError(f"K must be a symmetric matrix, but has shape {K.shape}.")
+        raise UserError(f"K must be a symmetric matrix, but has shape {K.shape}.")
     if not 2 <= n <= MOST_ROWS:
-        raise ValueError(f"The semidefinite program is for 2 to {MOST_ROWS} rows, not {n}.")
+        raise UserError(f"The semidefinite program is for 2 to {MOST_ROWS} rows, not {n}.")
     if not C > 0:
-        raise ValueError(f"C must be a positive number, not {C!r}.")
+        raise UserError(f"C must be a positive number, not {C!r}.")
     if not n % 2 <= balance:
-        raise ValueError(f"No labeling of {n} rows meets a balance of {balance!r}.")
+        raise UserError(f"No labeling of {n} rows meets a balance of {balance!r}.")
     size = float(np.abs(K).max()) or 1.0
     problem, M = _problem(K / size, C * size, balance)
     kind = "interior" if n <= INTERIOR_ROWS else "first order"

@@ -21,9 +21,10 @@ ABOUT = ("score", "contradictions", "alternative", "n_clusters", "chosen")
 
 def choice_parts(model: Any, drawn: Any) -> list[Markup]:
     """Parts of a section about what was tried, for models that had something to choose."""
-    records = getattr(model, "selection_", None)
-    if not records:
+    choice = model._choice()
+    if choice is None:
         return []
+    records = choice.records
     numbers = "chosen" in records[0]
     words = (
         "Mean of the criteria of every number of clusters, each rescaled to 0..1."
@@ -32,8 +33,7 @@ def choice_parts(model: Any, drawn: Any) -> list[Markup]:
         "choices, and the first was refined on all rows."
     )
     cards = [_card("candidates", plot.candidates(model), words)]
-    others = getattr(model, "alternatives_", None) or []
-    if len(others) > 1:
+    if len(choice.alternatives) > 1:
         offered = "Which rows each choice puts together, on two principal components."
         for i, ax in enumerate(plot.alternatives(model, drawn)):
             cards.append(_card(f"choice{i + 1}", ax, offered))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 from importlib.metadata import version
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import dmkc
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.kernels import as_bank
 from dmkc.plot import kernel_names
 from dmkc.selection.choose import SURE
@@ -18,27 +18,21 @@ SMALL_SHARE = 0.05
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarabel", "zarr")
 
 
-def run_facts(model: Any, n_rows: int, n_columns: int, seconds: float | None) -> list:
+def run_facts(model: RowClusterer, n_rows: int, n_columns: int, seconds: float | None) -> list:
     """Names and values for the table of what was run."""
     columns = model.model_.label_pipeline().columns
     found: list[tuple[str, Any]] = [
         ("rows", f"{n_rows:,}"),
         ("columns", f"{n_columns:,}"),
         ("clusters", model.n_clusters_),
-        *_own_facts(model),
+        *model._facts(),
         ("features", f"{model.model_.n_features:,} ({np.dtype(columns.dtype)})"),
         ("kept start", start_name(model)),
         ("starts tried", len({r["start"] for r in model.history_}) or 1),
         ("objective", f"{model.objective_:.6g}"),
-        ("relabelings" if hasattr(model, "decision_function") else "iterations", model.n_iter_),
+        (model._rounds, model.n_iter_),
         ("scans of all rows", model.n_scans_),
     ]
-    if hasattr(model, "n_violated_"):
-        rows = len(model.constrained_rows_)
-        found.append(("constrained rows", f"{rows:,}, {model.n_violated_} pairs violated"))
-    if getattr(model, "confidence_", None) is not None:
-        found.append(("candidates tried", len(model.selection_)))
-        found.append(("confidence of the choice", f"{model.confidence_:.2f}"))
     if seconds is not None:
         found.append(("seconds", f"{seconds:.1f}"))
     found.append(("random_state", model.random_state))
@@ -47,7 +41,7 @@ def run_facts(model: Any, n_rows: int, n_columns: int, seconds: float | None) ->
 
 def kernel_rows(model: Any) -> list[tuple[str, ...]]:
     """Name, resolved gamma and weight of every kernel."""
-    if not hasattr(model, "kernel_weights_"):
+    if not model._has_kernels:
         return []
     return [
         (name, _gamma(kernel), f"{weight:.3f}")
@@ -67,7 +61,7 @@ def versions() -> str:
 def start_name(model: Any) -> str:
     """The kept start with readable kernel names."""
     name = str(model.start_)
-    if not hasattr(model, "kernels_"):
+    if not model._has_kernels:
         return name
     for kernel, readable in zip(model.kernels_, kernel_names(model), strict=True):
         name = name.replace(f", {kernel}", f" in the features of {readable}")
@@ -77,11 +71,11 @@ def start_name(model: Any) -> str:
 def snippet(model: Any, n_rows: int, n_columns: int) -> str:
     """Python that repeats the fit, with the parameters that are not the defaults."""
     name = type(model).__name__
-    signature = inspect.signature(type(model).__init__).parameters
+    declared = model.parameters()
     changed: list[str] = []
     imports = {name}
     for key, value in model.get_params(deep=False).items():
-        if key in ("client", "verbose") or _same(value, signature[key].default):
+        if key in ("client", "verbose") or declared[key].is_default(value):
             continue
         if key == "kernels" and not (isinstance(value, str) and value == "auto"):
             bank = as_bank(value)
@@ -111,7 +105,8 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
             f"The fit ended after {model.n_iter_} iterations before it converged, so labels may "
             "still move: increase max_iter, or tol."
         )
-    confidence = getattr(model, "confidence_", None)
+    choice = model._choice()
+    confidence = None if choice is None else choice.confidence
     if confidence is not None and confidence < SURE:
         found.append(
             f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
@@ -129,44 +124,6 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
     return found
 
 
-def _balance(model: Any) -> str:
-    if hasattr(model, "balance_"):
-        return "none" if model.balance_ is None else f"{model.balance_:g}"
-    if model.n_clusters_ > 2:
-        return "rows weighted by cluster"
-    value = model.selection_[0]["balance"] if model.balance == "auto" else model.balance
-    value = 0.3 if value == "default" else value
-    return "none" if value is None else f"{value:g}"
-
-
-def _own_facts(model: Any) -> list[tuple[str, Any]]:
-    """What only some clusterers have."""
-    if hasattr(model, "feature_importances_"):
-        cosines = model.cosines_[np.triu_indices(len(model.cosines_), 1)]
-        return [
-            ("c1", f"{model.c1:g}"),
-            ("c2", f"{model.c2_:.4g}" + (" (from the data)" if model.c2 is None else "")),
-            ("selected", f"{len(model.selected_features_)} of {len(model.feature_importances_)}"),
-            ("synchronisation of the planes", f"{model.synchronisation_:.2f}"),
-            ("cosines between planes", ", ".join(f"{c:.3f}" for c in cosines[:10])),
-        ]
-    found: list[tuple[str, Any]] = []
-    if hasattr(model, "C_"):
-        found.append(
-            ("C", f"{model.C_:.4g}" + (" (from the data)" if model.C in (None, "auto") else ""))
-        )
-    if hasattr(model, "balance"):
-        found.append(("balance", _balance(model)))
-    columns = model.model_.label_pipeline().columns
-    if hasattr(columns, "n_landmarks"):
-        found.append(("landmarks", f"{columns.n_landmarks}, {_choice(model)}"))
-    return found
-
-
-def _choice(model: Any) -> str:
-    return model.landmarks if isinstance(model.landmarks, str) else "given"
-
-
 def _gamma(kernel: Any) -> str:
     gamma = getattr(kernel, "gamma", None)
     return "" if gamma is None else f"{gamma:.4g}"
@@ -180,10 +137,6 @@ def _kernel_code(kernel: Any) -> str:
     if _is_function(kernel):
         return getattr(kernel.function, "__name__", "function")
     return repr(kernel).replace(", gamma=None", "")
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
 
 
 def _is_plain(value: Any) -> bool:

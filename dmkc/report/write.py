@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc import plot
@@ -30,6 +31,19 @@ METRIC_NAMES = {
     "fowlkes_mallows": "Fowlkes-Mallows index",
     "normalized_mutual_info": "normalised mutual information",
 }
+
+DRAWINGS: dict[str, Callable[[Any, Any, Any], Axes]] = {
+    "embedding": lambda model, rows, labels: plot.embedding(model, rows),
+    "margins": lambda model, rows, labels: plot.margins(model, rows),
+    "layers": lambda model, rows, labels: plot.layers(model),
+    "convergence": lambda model, rows, labels: plot.convergence(model),
+    "kernel_weights": lambda model, rows, labels: plot.kernel_weights(model),
+    "feature_importances": lambda model, rows, labels: plot.feature_importances(model),
+    "sizes": lambda model, rows, labels: plot.sizes(model, labels),
+}
+"""How a picture that an estimator names is drawn, from it, sampled rows and the labels of all."""
+SAMPLED = ("embedding", "margins")
+"""Pictures of sampled rows, whose captions say how many."""
 
 
 def write_report(
@@ -62,7 +76,9 @@ def write_report(
     """
     check_is_fitted(model)
     rows = as_rows(X)
-    labels = model.labels_ if hasattr(model, "labels_") else model.predict(X)
+    labels = model._fitted("labels_")
+    if labels is None:  # of a model from a file
+        labels = model.predict(X)
     sizes = plot.cluster_sizes(labels, model.n_clusters_)
     _, drawn = plot.sample(X, SAMPLE)
     names = list(rows.column_names or (f"column {j}" for j in range(rows.n_columns)))
@@ -102,48 +118,17 @@ def _kernels(model: Any) -> list[Markup]:
 
 
 def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
-    scored = hasattr(model, "decision_function")
-    two = scored and model.n_clusters_ == 2
-    count = f"{drawn.shape[0]:,} rows"
-    across = (
-        "Left to right is the score whose sign decides; bottom to top is the largest variation "
-        "that the score does not explain."
-        if two
-        else "The two leading principal components of the learned features."
-    )
-    margin = "of a score between -1 and 1" if two else "less than 1 ahead"
-    drawings = [("embedding", plot.embedding(model, drawn), f"{count}. {across}")]
-    if scored and plot.has_margin(model):
-        words = f"{count}. Those in the shaded margin, {margin}, are the uncertain ones."
-        drawings.append(("margins", plot.margins(model, drawn), words))
-    if hasattr(model, "connections_"):
-        words = "Lines are connections, the thicker the heavier; of several draws the first."
-        drawings.append(("layers", plot.layers(model), words))
-    course = (
-        "Each dotted line is a relabeling, after which a new convex problem begins; it is solved "
-        "when objective and bound meet."
-        if scored
-        else "Inertia of the rows after every step of k-means."
-    )
-    drawings.append(("convergence", plot.convergence(model), course))
-    whole = len(drawings)
-    if hasattr(model, "kernel_weights_"):
-        drawings.append(_weights(model))
-    drawings.append(("sizes", plot.sizes(model, labels), "Counted over all rows."))
-    cards = [
-        page.figure(inline_svg(ax, name, f"{ax.get_title(loc='left')}. {words}"), words)
-        for name, ax, words in drawings
-    ]
-    return page.gallery([*cards[:whole], page.stack(cards[whole:])])
-
-
-def _weights(model: Any) -> tuple[str, Any, str]:
-    """What the model weighs: kernels, or columns that it has selected."""
-    if hasattr(model, "feature_importances_"):
-        words = "The columns that separate the clusters; all others have weight zero."
-        return "weights", plot.feature_importances(model), words
-    words = "How much each kernel counts in the learned combination."
-    return "weights", plot.kernel_weights(model), words
+    wide: list[Markup] = []
+    beside: list[Markup] = []
+    for picture in model._pictures():
+        ax = (picture.draw or DRAWINGS[picture.name])(model, drawn, labels)
+        words = picture.caption
+        if picture.name in SAMPLED:
+            words = f"{drawn.shape[0]:,} rows. {words}"
+        says = f"{ax.get_title(loc='left')}. {words}"
+        card = page.figure(inline_svg(ax, picture.name, says), words)
+        (beside if picture.beside else wide).append(card)
+    return page.gallery([*wide, page.stack(beside)])
 
 
 def _against_truth(found: Comparison) -> Markup:

@@ -10,6 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from dmkc.errors import UserError
 from dmkc.resume.engine import RecordingEngine
 from dmkc.resume.journal import CheckpointError, Journal
 from dmkc.resume.records import digest, to_bytes
@@ -53,7 +54,7 @@ def checkpoint(folder: Any, every: float = 5.0) -> Iterator[Journal]:
     ...     model = dmkc.MultipleKernelClustering(random_state=0).fit(X)
     """
     if not isinstance(every, int | float) or isinstance(every, bool) or not every >= 0:
-        raise ValueError(f"every must be a number of seconds, not {every!r}.")
+        raise UserError(f"every must be a number of seconds, not {every!r}.")
     place = Path(folder).expanduser()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     journal = Journal(place, float(every))

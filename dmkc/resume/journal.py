@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dmkc.errors import UserError
 from dmkc.resume.records import DamagedRecord, from_bytes
 
 log = logging.getLogger("dmkc")
@@ -29,7 +30,7 @@ LOCK_SECONDS = 1.0
 _LENGTH = struct.Struct("<Q")
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UserError):
     """A checkpoint that cannot be used; the text is a sentence."""
 
 

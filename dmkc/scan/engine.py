@@ -22,6 +22,7 @@ import psutil
 from dask.delayed import delayed
 
 from dmkc.data import Lazy, Read
+from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
 from dmkc.scan.limits import one_blas_thread
@@ -127,7 +128,7 @@ class ThreadEngine(Engine):
         if get is None or hasattr(getattr(get, "__self__", None), "scheduler_info"):
             get = dask.threaded.get  # a connected client is the other engine's business
         if "multiprocessing" in getattr(get, "__module__", ""):
-            raise ValueError(
+            raise UserError(
                 "Dask's multiprocessing scheduler would copy all rows on every scan; "
                 "use a LocalCluster, or leave the scheduler unset for threads."
             )
@@ -221,9 +222,9 @@ def _engine(client: Any) -> Engine:
         except ValueError:
             return ThreadEngine()
     if not isinstance(client, Client):
-        raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+        raise UserTypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
     if client.status != "running":
-        raise ValueError(f"The Dask client is {client.status}; connect a new one.")
+        raise UserError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from dmkc.errors import UserError
 from dmkc.selection.evidence import standardised
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Asking:
 
     def _asked(self) -> tuple[int, int]:
         if self.pair is None:
-            raise ValueError("There is no question left: all likely candidates agree.")
+            raise UserError("There is no question left: all likely candidates agree.")
         return self.pair
 
     def _next(self) -> None:

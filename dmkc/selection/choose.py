@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dmkc.errors import UserError
 from dmkc.selection.asking import Asking
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
@@ -162,7 +163,7 @@ class Selection:
         for i, j, _ in known:
             for row in (i, j):
                 if row not in self.positions:
-                    raise ValueError(
+                    raise UserError(
                         f"Row {row} is not among the rows that candidates were compared on; give "
                         "its answers to select(..., answers=...), which takes the row in."
                     )
@@ -171,7 +172,7 @@ class Selection:
     def estimator(self, which: int = 0) -> Any:
         """An unfitted estimator that refines an alternative (0: the best) on all rows."""
         if not 0 <= which < len(self.alternatives):
-            raise ValueError(
+            raise UserError(
                 f"There are {len(self.alternatives)} alternatives, numbered from 0, not {which}."
             )
         chosen = self.alternatives[which]
@@ -212,12 +213,12 @@ def checked_answers(answers: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
     known: list[Answer] = []
     for answer in answers:
         if len(answer) != 3 or not all(isinstance(row, int | np.integer) for row in answer[:2]):
-            raise ValueError(
+            raise UserError(
                 "An answer is two row numbers and whether the rows belong together, such as "
                 f"(3, 17, True), not {answer!r}."
             )
         i, j, together = answer
         if i == j or i < 0 or j < 0 or together not in (True, False):
-            raise ValueError(f"{answer!r} does not say whether two different rows belong together.")
+            raise UserError(f"{answer!r} does not say whether two different rows belong together.")
         known.append((int(i), int(j), bool(together)))
     return tuple(known)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
+from dmkc.clusterers.parameters import IntegerOrRange
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.sampled import spread_out
+from dmkc.errors import UserError
 from dmkc.selection.combine import mean_rescaled
 from dmkc.selection.evidence import Evidence, gaussian_cloud
 from dmkc.selection.scores import modularity, silhouette, stability
@@ -43,18 +44,10 @@ class NumberChoice:
 
 def cluster_range(n_clusters: Any) -> tuple[int, int]:
     """The fewest and the most clusters that the parameter `n_clusters` allows."""
-    if _is_whole(n_clusters) and n_clusters >= 1:
-        return int(n_clusters), int(n_clusters)
-    if isinstance(n_clusters, str) and n_clusters == "auto":
+    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
+    if found == "auto":
         return AUTO_RANGE
-    if isinstance(n_clusters, (tuple, list)) and len(n_clusters) == 2:
-        low, high = n_clusters
-        if _is_whole(low) and _is_whole(high) and 2 <= low < high:
-            return int(low), int(high)
-    raise ValueError(
-        "n_clusters must be an integer of at least 1, a range such as (2, 8) that begins at 2 or "
-        f'more, or "auto", not {n_clusters!r}.'
-    )
+    return found if isinstance(found, tuple) else (found, found)
 
 
 def cut_range(n_clusters: Any, n_rows: int) -> tuple[int, int]:
@@ -63,7 +56,7 @@ def cut_range(n_clusters: Any, n_rows: int) -> tuple[int, int]:
     if isinstance(n_clusters, str):
         return low, max(low, min(high, n_rows // ROWS_PER_CLUSTER))
     if low < high and n_rows < PARTS * high:
-        raise ValueError(
+        raise UserError(
             f"To choose among up to {high} clusters at least {PARTS * high} rows are needed, but "
             f"there are {n_rows}: give a shorter range."
         )
@@ -109,7 +102,3 @@ def _modularity_of(cloud: Evidence, m: int, seed: int) -> float:
     """What cutting a cloud without clusters into as many pieces gives."""
     pieces = KMeans(m, n_init=3, random_state=seed % 2**32).fit(cloud.rows)
     return modularity(cloud.graph, pieces.labels_)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -9,12 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from dmkc.clusterers.base import integer, number, seed_of
+from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
+from dmkc.clusterers.parameters import Integer
 from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.errors import UserError
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, open_engine
 from dmkc.scan.limits import one_blas_thread
@@ -83,19 +85,19 @@ def gather(
             scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
         )
     if not is_open(estimator.init):
-        raise ValueError("The start is chosen with the other parameters: leave init out.")
+        raise UserError("The start is chosen with the other parameters: leave init out.")
     if estimator.threshold != "unit":
-        raise ValueError("Candidates have a unit threshold: leave threshold out, or give C.")
+        raise UserError("Candidates have a unit threshold: leave threshold out, or give C.")
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
-        wanted = integer("sample_rows", sample_rows, 20)
+        wanted = Integer(least=20).check("sample_rows", sample_rows)
         positions, values = _take(rows, engine, wanted, answers, sample_weight, seed)
         template = clone(estimator).set_params(random_state=seed, client=estimator.client)
         m = _settled_number(template, values)
         template.set_params(n_clusters=m)
         if m < 2:
-            raise ValueError("There is nothing to choose with a single cluster.")
+            raise UserError("There is nothing to choose with a single cluster.")
         pool = make_pool(values, m, _ingredients(template), seed)
         names = None if rows.column_names is None else list(rows.column_names)
         return Gathered(pool, values, names, positions, template, seed)
@@ -107,15 +109,15 @@ def is_open(value: Any) -> bool:
 
 
 def _ingredients(template: MultipleKernelClustering) -> Ingredients:
-    t, two = template, template.n_clusters == 2
-    balance = t._balance(t.n_clusters, None) if not is_open(t.balance) else None
+    t, own, two = template, template._checked(), template.n_clusters == 2
+    balance = None if is_open(t.balance) else t._balance(own["balance"], t.n_clusters, None)
     return Ingredients(
         scales=("standard", None) if is_open(t.scale) else (t.scale,),
         bank=None if is_open(t.kernels) else as_bank(t.kernels),
-        C=None if t.C is None or is_open(t.C) else number("C", t.C, 0, True),
+        C=None if is_open(t.C) else own["C"],
         balances=BALANCES if is_open(t.balance) and two else (balance,),
-        norm=number("norm", t.norm, 1, False, finite=False),
-        rank=integer("rank", t.rank, 1),
+        norm=own["norm"],
+        rank=own["rank"],
         solver=t.solver,
     )
 
@@ -135,7 +137,7 @@ def _take(
     n, d = rows.n_rows, rows.n_columns
     asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
     if len(asked) and asked.max() >= n:
-        raise ValueError(f"An answer names row {asked.max()}, but X has {n} rows.")
+        raise UserError(f"An answer names row {asked.max()}, but X has {n} rows.")
     size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
     positions = np.union1d(sample_positions(n, size, seed), asked)
     grid = engine.grid(n, scan_width(rows))
@@ -146,7 +148,7 @@ def _take(
     values = values.toarray() if sp.issparse(values) else np.asarray(values)
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
-        raise ValueError(
+        raise UserError(
             "Input X contains NaN or infinite (inf) value(s): fill in or drop these rows before "
             "clustering."
         )

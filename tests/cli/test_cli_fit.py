@@ -13,6 +13,7 @@ import dmkc
 import dmkc.cli.fit as fit_command
 from dmkc.cli import labels as label_files
 from dmkc.cli.options import parameters
+from dmkc.clusterers.registry import ESTIMATORS
 
 RESULTS = {"log.txt", "params.yaml", "model.zarr", "labels.zarr", "metrics.json"}
 RESULTS |= {"run.json", "status.json"}
@@ -141,11 +142,11 @@ def test_mistakes(call, x, tmp_path, words, sentence):
     assert not (tmp_path / "run").exists()
 
 
-def test_every_parameter_has_an_option(call):
-    text = call("fit", "--help").out
-    for name in parameters(dmkc.MultipleKernelClustering):
-        if name not in ("client", "verbose"):
-            assert f"--{name.replace('_', '-')}" in text
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_every_parameter_has_an_option(call, method):
+    text = call("fit", "--method", method, "--help").out
+    for name in parameters(ESTIMATORS[method]):
+        assert f"--{name.replace('_', '-')}" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -255,7 +255,7 @@ def test_contradictions_are_found_before_anything_is_scanned():
         ({"nu": -0.1}, "nu must be a number at least 0"),
         ({"nu": 2.0}, "nu must be a number between 0 and 1"),
         ({"C": 0}, "C must be a number greater than 0"),
-        ({"hard": "yes"}, "hard must be one of True, False"),
+        ({"hard": "yes"}, "hard must be True or False"),
         ({"hard": False}, "go with must_link or cannot_link"),
         ({"constraint_share": 0.5}, "go with must_link or cannot_link"),
         ({"penalty": 2.0, "must_link": [(0, 1)]}, "goes with hard=False"),

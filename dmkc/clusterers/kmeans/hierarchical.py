@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.base import Job, integer, number, one_of
+from dmkc.clusterers.base import Job
+from dmkc.clusterers.described import Picture
 from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.parameters import Integer, Integers, Number, OneOf, Parameter, shared
+from dmkc.errors import UserError
 from dmkc.master import hierarchy
 from dmkc.master.hierarchy import Hierarchy
 from dmkc.master.partition import Partition
@@ -41,71 +43,6 @@ class HierarchicalKernelKMeans(PartitionClusterer):
     a smaller layer, and so on to the clusters; weights of all connections are learned [1]_.  Which
     connections exist is drawn at random, and the result depends on it: by default the consensus of
     several draws is taken.  After one pass over the rows everything is on small matrices.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    kernels : kernel, name, function, or list of these, default=None
-        The bank.  None is "twelve": seven Gaussian kernels whose widths are 1/8 to 8 times the
-        largest distance between rows, four polynomial ones and the linear one.  Names are "linear",
-        "polynomial", "gaussian", "laplacian", "cosine", with a parameter as in "gaussian:0.5".
-    nodes : int, or list of these, default=None
-        Nodes of every layer.  None is 12 and 8; with ``connections="chain"`` there is one per
-        kernel.
-    widths : int, or list of these, default=(4, 2)
-        Dimensions of the partitions of every layer, in multiples of n_clusters, decreasing.
-    sparsity : float, default=None
-        Share of the connections that do not exist.  None is 0.6; 0 joins all nodes of neighbouring
-        layers, which makes the nodes of a layer all the same.
-    connections : {"random", "chain"}, default="random"
-        "chain" joins every node to one node of the layer before (hierarchical multiple-kernel
-        clustering).
-    n_masks : int, default=None
-        Draws of the connections whose consensus is taken.  None is 15, or 1 where nothing is drawn.
-    tie_break : float, default=0.01
-        Share of the average kernel that settles ties between eigenvectors, which rounding would
-        decide otherwise.
-    normalise : {"cosine", "trace"}, default="cosine"
-        What centred kernels are divided by: the root of their diagonal, so that k(x, x) = 1 for
-        every row, or the mean of the diagonal.
-    scale : {"standard", "minmax", "if-mixed", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
-        is the first where columns seem to have different units (the largest standard deviation is
-        more than five times the median) and nothing where they share one, such as pixels.  They
-        are always shifted to mean zero.
-    rank : int, default=None
-        Number of landmarks of the Nyström maps; None is eight per cluster, at least 100 and at
-        most 300.
-    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
-        Where the maps are anchored: sampled rows, centroids, or these rows.
-    max_features : int, default=2048
-        Features of all kernels together, at most; each kernel keeps those that vary most.
-    n_init : int, default=10
-        Starts of k-means on a sample, the best of which is carried on to all rows.
-    tol : float, default=1e-5
-        Relative change of the objective at which to stop.
-    max_iter : int, default=50
-        Largest number of sweeps over all layers.
-    sample_rows : int, default=8192
-        Size of the uniform sample on which widths, landmarks and starts are found.
-    train_rows : int, float or None, default=None
-        Train on a uniform subset of this many rows (or this share, below 1), in memory, and label
-        all rows in one pass; None trains on all rows.
-    polish : int, default=0
-        Steps of k-means on all rows, at most, after training on a subset.
-    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
-        Keep kernel columns in memory, make them anew on every scan ("auto"), or write them once to
-        a temporary Zarr store.
-    store_path : str or None, default=None
-        Existing folder for that store, which all workers can reach.
-    random_state : int, RandomState or None, default=None
-        Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
-        chunks, the workers and the scheduler are.
-    verbose : int, default=0
-        1 shows a live line, or in a notebook a panel; 2 a line per scan.
-    client : distributed.Client or None, default=None
-        Cluster to run on; None takes the current client, or threads if there is none.
 
     Attributes
     ----------
@@ -142,6 +79,68 @@ class HierarchicalKernelKMeans(PartitionClusterer):
     >>> model.agreement_.shape
     (15, 15)
     """
+
+    summary = "kernel k-means through layers of ever smaller partitions"
+    declared = (
+        shared.N_CLUSTERS,
+        shared.TWELVE,
+        Parameter(
+            "nodes",
+            Integers(none=True),
+            None,
+            """Nodes of every layer.  None is 12 and 8; with ``connections="chain"`` there is one
+            per kernel.""",
+        ),
+        Parameter(
+            "widths",
+            Integers(),
+            (4, 2),
+            """Dimensions of the partitions of every layer, in multiples of n_clusters,
+            decreasing.""",
+        ),
+        Parameter(
+            "sparsity",
+            Number(least=0, none=True),
+            None,
+            """Share of the connections that do not exist.  None is 0.6; 0 joins all nodes of
+            neighbouring layers, which makes the nodes of a layer all the same.""",
+        ),
+        Parameter(
+            "connections",
+            OneOf(("random", "chain")),
+            "random",
+            """"chain" joins every node to one node of the layer before (hierarchical
+            multiple-kernel clustering).""",
+        ),
+        Parameter(
+            "n_masks",
+            Integer(least=1, none=True),
+            None,
+            """Draws of the connections whose consensus is taken.  None is 15, or 1 where nothing is
+            drawn.""",
+        ),
+        Parameter(
+            "tie_break",
+            Number(least=0),
+            0.01,
+            """Share of the average kernel that settles ties between eigenvectors, which rounding
+            would decide otherwise.""",
+        ),
+        shared.NORMALISE,
+        shared.SCALE,
+        shared.OPEN_RANK,
+        shared.LANDMARKS,
+        shared.MAX_FEATURES,
+        shared.K_MEANS_STARTS,
+        shared.TOL_OR_ZERO,
+        shared.MAX_ITER.but(text="Largest number of sweeps over all layers."),
+        shared.SAMPLE_ROWS,
+        shared.TRAIN_ROWS,
+        shared.POLISH_STEPS,
+        shared.RECOMPUTED,
+        shared.STORE_PATH,
+        *shared.RUNNING,
+    )
 
     def __init__(
         self,
@@ -197,38 +196,34 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         self.client = client
 
     def _own_settings(self, n_rows: int | None) -> LayerSettings:
-        shared = super()._own_settings(n_rows)
-        one_of("connections", self.connections, ("random", "chain"))
-        chain = self.connections == "chain"
-        given = {"nodes": self.nodes, "sparsity": self.sparsity}
-        for name, value in given.items():
-            if chain and value is not None:
-                raise ValueError(f'{name} goes with connections="random"; a chain has no choice.')
-        sparsity = (
-            SPARSITY if self.sparsity is None else number("sparsity", self.sparsity, 0, False)
-        )
+        common, own = super()._own_settings(n_rows), self._checked()
+        chain = own["connections"] == "chain"
+        for name in ("nodes", "sparsity"):
+            if chain and own[name] is not None:
+                raise UserError(f'{name} goes with connections="random"; a chain has no choice.')
+        sparsity = SPARSITY if own["sparsity"] is None else own["sparsity"]
         if sparsity >= 1:
-            raise ValueError(f"sparsity must be below 1, not {self.sparsity!r}.")
+            raise UserError(f"sparsity must be below 1, not {self.sparsity!r}.")
         drawn = not chain and sparsity > 0
-        if not drawn and self.n_masks not in (None, 1):
-            raise ValueError("n_masks goes with random connections: here every draw is the same.")
-        n_masks = (MASKS if drawn else 1) if self.n_masks is None else self.n_masks
-        widths = _whole_numbers("widths", self.widths)
-        nodes = NODES if self.nodes is None else _whole_numbers("nodes", self.nodes)
+        if not drawn and own["n_masks"] not in (None, 1):
+            raise UserError("n_masks goes with random connections: here every draw is the same.")
+        n_masks = (MASKS if drawn else 1) if own["n_masks"] is None else own["n_masks"]
+        widths = own["widths"]
+        nodes = NODES if own["nodes"] is None else own["nodes"]
         if list(widths) != sorted(widths, reverse=True):
-            raise ValueError(f"widths must not increase from layer to layer, but are {widths}.")
+            raise UserError(f"widths must not increase from layer to layer, but are {widths}.")
         if not chain and len(nodes) != len(widths):
-            raise ValueError(
+            raise UserError(
                 f"nodes and widths must name the same number of layers, not {len(nodes)} and "
                 f"{len(widths)}."
             )
         return LayerSettings(
-            **vars(shared),
+            **vars(common),
             nodes=None if chain else nodes,
-            widths=tuple(w * shared.n_clusters for w in widths),
+            widths=tuple(w * common.n_clusters for w in widths),
             sparsity=sparsity,
-            n_masks=integer("n_masks", n_masks, 1),
-            tie_break=number("tie_break", self.tie_break, 0, False),
+            n_masks=n_masks,
+            tie_break=own["tie_break"],
         )
 
     def _most_directions(self) -> int:
@@ -262,9 +257,9 @@ class HierarchicalKernelKMeans(PartitionClusterer):
             layers_of_draw[0] = wide
         return found
 
-
-def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
-    items = [value] if isinstance(value, Integral) else list(value)
-    if not items:
-        raise ValueError(f"{name} must name at least one layer.")
-    return tuple(integer(name, item, 1) for item in items)
+    def _pictures(self) -> list[Picture]:
+        words = "Lines are connections, the thicker the heavier; of several draws the first."
+        if self._fitted("connections_") is None:  # of a single cluster there are no layers
+            return super()._pictures()
+        first, *others = super()._pictures()
+        return [first, Picture("layers", words), *others]

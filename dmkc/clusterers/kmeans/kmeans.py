@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dmkc.clusterers.base import Clusterer, Job, integer, number, one_of
+from dmkc.clusterers.base import Clusterer, Job
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
@@ -22,12 +22,14 @@ from dmkc.clusterers.kmeans.lloyd import (
 )
 from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.prepare import SCALES, check_enough, check_finite, check_weighted, scaling_of
+from dmkc.clusterers.parameters import OneOfOrRows, shared
+from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
 from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
+from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine
@@ -53,35 +55,6 @@ class KMeans(Clusterer[FramedRows]):
     From the same start it takes the same steps as ``sklearn.cluster.KMeans`` and ends with the same
     clusters.  A step is one pass over the rows as they are (nothing is copied), for all starts
     together.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    init : {"k-means++", "k-means||", "random"} or array of centroids, default="k-means++"
-        How to begin.  "k-means++" chooses rows of a sample and lets k-means settle on that sample;
-        "k-means||" chooses among all rows, which takes six passes; "random" takes rows of the
-        sample; an array holds a centroid a row.
-    n_init : int, default=1
-        Number of starts, which are carried on together; the one with the lowest inertia is kept.
-    max_iter : int, default=300
-        Largest number of steps on all rows.
-    tol : float, default=1e-4
-        Stop when the squared moves of all centroids sum to no more than this part of the average
-        variance of a column.
-    scale : {"standard", "minmax", "if-mixed", None}, default=None
-        What columns are divided by: their standard deviation, their range, or nothing, as in
-        scikit-learn; "if-mixed" is the first where the largest standard deviation is more than
-        five times the median.
-    sample_rows : int, default=16384
-        Size of the uniform sample on which starts are found.
-    random_state : int, RandomState or None, default=None
-        Seed of sample and starts.  The same seed gives the same labels whatever the chunks, the
-        workers and the scheduler are.
-    verbose : int, default=0
-        1 shows a live line, or in a notebook a panel; 2 a line per scan.
-    client : distributed.Client or None, default=None
-        Cluster to run on; None takes the current client, or threads if there is none.
 
     Attributes
     ----------
@@ -109,6 +82,41 @@ class KMeans(Clusterer[FramedRows]):
     >>> model.cluster_centers_.tolist()
     [[10.0, 2.0], [1.0, 3.0]]
     """
+
+    summary = "Lloyd's k-means on all rows"
+    declared = (
+        shared.N_CLUSTERS,
+        shared.INIT.but(
+            kind=OneOfOrRows(STARTS, what="centroids"),
+            default="k-means++",
+            text="""How to begin.  "k-means++" chooses rows of a sample and lets k-means settle on
+            that sample; "k-means||" chooses among all rows, which takes six passes; "random" takes
+            rows of the sample; an array holds a centroid a row.""",
+        ),
+        shared.N_INIT.but(
+            default=1,
+            text="""Number of starts, which are carried on together; the one with the lowest inertia
+            is kept.""",
+        ),
+        shared.MAX_ITER.but(default=300, text="Largest number of steps on all rows."),
+        shared.TOL_OR_ZERO.but(
+            default=1e-4,
+            text="""Stop when the squared moves of all centroids sum to no more than this part of
+            the average variance of a column.""",
+        ),
+        shared.SCALE.but(
+            default=None,
+            text="""What columns are divided by: their standard deviation, their range, or nothing,
+            as in scikit-learn; "if-mixed" is the first where the largest standard deviation is more
+            than five times the median.""",
+        ),
+        shared.SAMPLE_ROWS.but(
+            default=16384, text="Size of the uniform sample on which starts are found."
+        ),
+        shared.RANDOM_STATE.but(text=f"Seed of sample and starts.  {shared.SAME_LABELS}"),
+        shared.VERBOSE,
+        shared.CLIENT,
+    )
 
     def __init__(
         self,
@@ -182,26 +190,18 @@ class KMeans(Clusterer[FramedRows]):
         return Layout(grid, width, rows.dtype, "persist" if fits else "recompute", sample)
 
     def _check_parameters(self) -> None:
-        integer("n_clusters", self.n_clusters, 1)
-        integer("n_init", self.n_init, 1)
-        integer("max_iter", self.max_iter, 1)
-        integer("sample_rows", self.sample_rows, 2)
-        integer("verbose", int(self.verbose), 0)
-        number("tol", self.tol, 0, False)
-        one_of("scale", self.scale, SCALES)
-        if isinstance(self.init, str):
-            one_of("init", self.init, STARTS)
-        elif self.n_init != 1:
-            raise ValueError("n_init goes with random starts; one array of centroids is one start.")
+        self._checked()
+        if self.n_init != 1 and not isinstance(self.init, str):
+            raise UserError("n_init goes with random starts; one array of centroids is one start.")
 
     def _check_centroids(self, n_columns: int) -> None:
         if isinstance(self.init, str):
             return
         shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
         if shape != wanted:
-            raise ValueError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+            raise UserError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
-            raise ValueError("init must be finite, but holds NaN or infinite values.")
+            raise UserError("init must be finite, but holds NaN or infinite values.")
 
     def _starts(self, prepared: FramedRows, seed: int) -> list[Named[Run]]:
         """The centroids to begin from."""

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of
+from dmkc.clusterers.base import Job, KernelClusterer
+from dmkc.clusterers.described import landmarks_fact
 from dmkc.clusterers.kmeans.embedded import (
     PartitionModel,
     embedded_points,
@@ -25,18 +26,16 @@ from dmkc.clusterers.kmeans.lloyd import Report, Run, lowest
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.prepare import SCALES, FeatureSettings, Prepared
+from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.race import Named, race
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.spread import MODES
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank
-from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 from dmkc.progress import Progress
 
-NORMALISATIONS = ("cosine", "trace")
 KMEANS_STEPS = 300
 RANKS = 100, 300
 """Landmarks when the number is left open: eight per cluster, within these bounds."""
@@ -92,6 +91,7 @@ class PartitionClusterer(KernelClusterer):
     feature_mode: str
     store_path: str | None
     _has_scores = False
+    _rounds = "iterations"
 
     @abstractmethod
     def _partition(self, reduction: Reduction, own: Any, job: Job) -> Partition:
@@ -114,30 +114,29 @@ class PartitionClusterer(KernelClusterer):
         return max(LEAST_BASIS, 8 * self.n_clusters)
 
     def _own_settings(self, n_rows: int | None) -> Settings:
+        own = self._checked()
         return Settings(
-            n_clusters=integer("n_clusters", self.n_clusters, 1),
-            cosine=one_of("normalise", self.normalise, NORMALISATIONS) == "cosine",
-            n_init=integer("n_init", self.n_init, 1),
-            max_features=integer("max_features", self.max_features, 1),
-            tol=number("tol", self.tol, 0, False),
-            max_iter=integer("max_iter", self.max_iter, 1),
+            n_clusters=own["n_clusters"],
+            cosine=own["normalise"] == "cosine",
+            n_init=own["n_init"],
+            max_features=own["max_features"],
+            tol=float(self.tol),  # which one kernel has no use for, and does not declare
+            max_iter=int(self.max_iter),
         )
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
-        if isinstance(self.landmarks, str):
-            one_of("landmarks", self.landmarks, LANDMARK_CHOICES)
-        mode = one_of("feature_mode", self.feature_mode, MODES)
-        few, many = RANKS
-        open_rank = min(max(few, 8 * integer("n_clusters", self.n_clusters, 1)), many)
+        own = self._checked()
+        mode, (few, many) = own["feature_mode"], RANKS
+        open_rank = min(max(few, 8 * own["n_clusters"]), many)
         return FeatureSettings(
             kernels=self._kernels(),
-            scale=one_of("scale", self.scale, SCALES),
-            rank=open_rank if self.rank is None else integer("rank", self.rank, 1),
+            scale=own["scale"],
+            rank=open_rank if own["rank"] is None else own["rank"],
             landmarks=self.landmarks,
             dtype="float64",  # inner products of whitened float32 columns are noise
             mode="recompute" if mode == "auto" else mode,  # three passes: holding does not pay
             store_path=self.store_path,
-            sample_rows=integer("sample_rows", self.sample_rows, 2),
+            sample_rows=own["sample_rows"],
             seed=seed,
             diagonals=True,
         )
@@ -151,7 +150,7 @@ class PartitionClusterer(KernelClusterer):
             prepared, own.cosine, own.max_features, self._most_directions(), job.progress
         )
         if reduction.size < k:
-            raise ValueError(
+            raise UserError(
                 f"The kernels have only {reduction.size} directions on these rows, too few for "
                 f"{k} clusters: choose other kernels, or increase rank."
             )
@@ -225,6 +224,9 @@ class PartitionClusterer(KernelClusterer):
 
     def _summary(self) -> str:
         return f"{self.n_iter_} iterations, objective {self.objective_:.6g}"
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        return [landmarks_fact(self)]
 
 
 def _reporter(progress: Progress) -> Report:

@@ -7,23 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.base import (
-    MORE_ITER,
-    Job,
-    KernelClusterer,
-    integer,
-    number,
-    one_of,
-)
+from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
+from dmkc.clusterers.described import Choice, landmarks_fact
 from dmkc.clusterers.learned import MAX_ITER_REACHED
 from dmkc.clusterers.margin.cccp import MarginSettings
 from dmkc.clusterers.margin.learn import MarginLearned, from_fits, learn
 from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.parameters import Number, Parameter
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import REFINE, Named
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.selection.number import FitOnSample, Labeler, choose_number, cluster_range, cut_range
@@ -34,11 +30,13 @@ ADVICE = {MAX_ITER_REACHED: MORE_ITER}
 THRESHOLDS = ("unit", "adaptive")
 DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
 DEFAULT_ADAPTIVE_C = 2.0
+BALANCE = Parameter("balance", Number(("default",), least=0, none=True), "default", "")
 
 
 class MarginClusterer(KernelClusterer):
     """Base of clusterers that look for the widest margin."""
 
+    _has_margin = True
     C: float | None
     balance: Any
     norm: float
@@ -48,11 +46,10 @@ class MarginClusterer(KernelClusterer):
     refine: str
     max_iter: int
     solver: str
+    balance_: float | None
 
     def _own_settings(self, n_rows: int | None) -> MarginSettings:
         low, high = cluster_range(self.n_clusters)
-        integer("n_init", self.n_init, 1)
-        one_of("refine", self.refine, REFINE)
         if high > 1:
             check_init(self.init, high if low == high else None, n_rows)
         return self._settings(high)
@@ -61,44 +58,42 @@ class MarginClusterer(KernelClusterer):
         return cluster_range(self.n_clusters)[0]
 
     def _settings(self, m: int) -> MarginSettings:
-        tol = number("tol", self.tol, 0, True)
-        adaptive = one_of("threshold", self.threshold, THRESHOLDS) == "adaptive"
-        C = self._price(adaptive)
+        own = self._checked()
+        tol, adaptive = own["tol"], own["threshold"] == "adaptive"
+        C = self._price(own["C"], adaptive)
         return MarginSettings(
             C=C,
-            balance=self._balance(m, C if adaptive else None),
-            norm=number("norm", self.norm, 1, False, finite=False),
+            balance=self._balance(own["balance"], m, C if adaptive else None),
+            norm=own["norm"],
             tol=tol,
             gap=tol if m <= 2 else 10 * tol,
-            max_iter=integer("max_iter", self.max_iter, 1),
-            solver=one_of("solver", self.solver, ("clarabel", "cvxpy")),
+            max_iter=own["max_iter"],
+            solver=own["solver"],
             adaptive=adaptive,
         )
 
-    def _price(self, adaptive: bool) -> float:
+    def _price(self, given: float | None, adaptive: bool) -> float:
         """C, NaN where it is to be calibrated."""
         if not adaptive:
-            return np.nan if self.C is None else number("C", self.C, 0, True)
-        C = DEFAULT_ADAPTIVE_C if self.C is None else number("C", self.C, 0, True)
+            return np.nan if given is None else given
+        C = DEFAULT_ADAPTIVE_C if given is None else given
         if C <= 1:
-            raise ValueError(
+            raise UserError(
                 f"C must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
                 f"the margin), but is {self.C!r}."
             )
         return C
 
-    def _balance(self, m: int, adaptive_C: float | None) -> float | None:
-        if isinstance(self.balance, str):
-            one_of("balance", self.balance, ("default",))
+    def _balance(self, limit: float | str | None, m: int, adaptive_C: float | None) -> float | None:
+        if isinstance(limit, str):
             return DEFAULT_BALANCE[self.threshold] if m <= 2 else None
-        if self.balance is not None and m > 2:
-            raise ValueError(
+        if limit is not None and m > 2:
+            raise UserError(
                 "balance bounds the mean score of two clusters; for more clusters rows are "
                 "weighted by cluster instead: leave balance out."
             )
-        limit = None if self.balance is None else number("balance", self.balance, 0, False)
         if adaptive_C is not None and m <= 2 and (limit is None or limit >= 1 - 1 / adaptive_C):
-            raise ValueError(
+            raise UserError(
                 f"With an adaptive threshold balance must be a number below 1 - 1 / C = "
                 f"{1 - 1 / adaptive_C:.3g}, not {self.balance!r}: one large cluster would have no "
                 "largest margin."
@@ -158,13 +153,33 @@ class MarginClusterer(KernelClusterer):
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.threshold_ = found.threshold
-        self.C_ = learned.settings.C
+        self.C_, self.balance_ = learned.settings.C, learned.settings.balance
         self.selection_ = learned.selection
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
         self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
+        self.balance_ = None
 
     def _summary(self) -> str:
         return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        open_C = self.threshold == "unit" and self.C in (None, "auto")
+        found = [("C", f"{self.C_:.4g}" + (" (from the data)" if open_C else ""))]
+        if "balance_" in vars(self):  # files of the first release do not hold it
+            limit = "none" if self.balance_ is None else f"{self.balance_:g}"
+            found.append(("balance", "rows weighted by cluster" if self.n_clusters_ > 2 else limit))
+        choice = self._choice()
+        chosen: list[tuple[str, Any]] = []
+        if choice is not None and choice.confidence is not None:
+            chosen.append(("candidates tried", len(choice.records)))
+            chosen.append(("confidence of the choice", f"{choice.confidence:.2f}"))
+        return [*found, landmarks_fact(self), *chosen]
+
+    def _metrics(self) -> dict[str, Any]:
+        return {"C": self.C_, **super()._metrics()}
+
+    def _choice(self) -> Choice | None:
+        return Choice(self.selection_, None, []) if self.selection_ else None

@@ -11,23 +11,26 @@ from dmkc.clusterers import labelling
 from dmkc.clusterers.base import (
     Job,
     KernelClusterer,
-    integer,
-    number,
-    one_of,
 )
+from dmkc.clusterers.described import landmarks_fact
 from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner
 from dmkc.clusterers.odm.starts import check_starts
 from dmkc.clusterers.odm.tying import Rules, tied_weights
+from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
+from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
+
+LINKS = Other(noun="links, path", shown="FILE", none=True)
+SHARE = Number(least=0, most=1)
 
 
 @dataclass(frozen=True)
@@ -47,81 +50,6 @@ class MarginDistributionClustering(KernelClusterer):
     together, or not to, are kept in `labels_`, always; with two clusters the labels of the
     constrained rows are exactly the best ones for the plane.  Works on rows in memory, in Dask
     collections and in Zarr stores.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    must_link : links, path or None, default=None
-        Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV, .npy or
-        Zarr file.  Rows are named by their numbers, or by their labels where X has an index.
-    cannot_link : links, path or None, default=None
-        Pairs of rows that are in different clusters.
-    hard : bool, default=True
-        Whether every constraint is kept.  If not, a violated pair costs something, and pairs may
-        have a third column of weights.
-    penalty : float, default=1.0
-        What a violated pair of weight 1 costs when constraints are not hard: as much as this many
-        constrained rows with a loss of 1 each.
-    constraint_share : float, default=0.95
-        The constrained rows together count for at least this share of all losses.
-    kernels : kernel, name, function, or list of these, default="gaussian"
-        The bank.  Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a
-        parameter as in "gaussian:0.5".
-    scale : {"standard", "minmax", "if-mixed", None}, default="standard"
-        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
-        is the first where columns seem to have different units (the largest standard deviation is
-        more than five times the median) and nothing where they share one, such as pixels.  They
-        are always shifted to mean zero.
-    C : float, default=100.0
-        Weight of the losses.
-    theta : float, default=0.3
-        Margins within theta of 1 cost nothing.
-    nu : float, default=0.5
-        What a margin beyond 1 + theta costs compared with one short of 1 - theta, at most 1.
-    balance : float, None or "default", default="default"
-        Bound on how far the mean scores of clusters may be from those of clusters of equal size,
-        which prevents a one-cluster solution.  By default 0.3 without constraints and none with
-        constraints.
-    norm : float, default=2.0
-        q >= 1 of the constraint |kernel weights|_q <= 1; 1 gives sparse weights.
-    rank : int, default=100
-        Number of landmarks of the Nyström maps, shared by all kernels.
-    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
-        Where the maps are anchored: sampled rows, centroids, or these rows.
-    init : str, labeling, or list of these, default="auto"
-        Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
-        "pca", "random", labels for all rows, and for two clusters "links" (directions along which
-        the constrained components are far apart) and "relaxation" (labelings of the convex
-        relaxation, which is slow beyond some thousands of sampled rows).  "auto" is the first two
-        and, where there are constraints, "links".  All are tried on a sample, to which the
-        constrained rows are added; the one with the lowest objective is kept.
-    n_init : int, default=4
-        How many "random" starts, and how many components per kernel for "pca".
-    sample_rows : int, default=8192
-        Size of the uniform sample on which widths, landmarks and starts are found.
-    train_rows : int, float or None, default=None
-        Train on a uniform subset of this many rows (or this share, below 1) and the constrained
-        rows, in memory, and label all rows in one pass; None trains on all rows.
-    polish : int, default=0
-        Relabelings of all rows, at most, after training on a subset.
-    tol : float, default=1e-3
-        Relative fall of the objective at which to stop.
-    max_iter : int, default=50
-        Largest number of relabelings, of the sample and again of all rows.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of features; "auto" takes float64 while they fit in 64 MB.
-    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
-        Keep kernel columns in memory, make them anew on every scan, or write them once to a
-        temporary Zarr store; "auto" decides by size, memory and cost.
-    store_path : str or None, default=None
-        Existing folder for that store, which all workers can reach.
-    random_state : int, RandomState or None, default=None
-        Seed of sample, landmarks and starts.
-    verbose : int, default=0
-        1 shows a live line, or in a notebook a panel; 2 a line per scan.
-    client : distributed.Client or None, default=None
-        Cluster to run on; None takes the current client, or threads if there is none.
 
     Attributes
     ----------
@@ -162,6 +90,88 @@ class MarginDistributionClustering(KernelClusterer):
     >>> model.fit(X).n_violated_
     0
     """
+
+    _has_margin = True
+    summary = "evenly wide margins that keep must-links and cannot-links"
+    declared = (
+        shared.N_CLUSTERS,
+        Parameter(
+            "must_link",
+            LINKS,
+            None,
+            """Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV,
+            .npy or Zarr file.  Rows are named by their numbers, or by their labels where X has an
+            index.""",
+        ),
+        Parameter("cannot_link", LINKS, None, "Pairs of rows that are in different clusters."),
+        Parameter(
+            "hard",
+            Flag(),
+            True,
+            """Whether every constraint is kept.  If not, a violated pair costs something, and pairs
+            may have a third column of weights.""",
+        ),
+        Parameter(
+            "penalty",
+            Number(least=0),
+            1.0,
+            """What a violated pair of weight 1 costs when constraints are not hard: as much as this
+            many constrained rows with a loss of 1 each.""",
+        ),
+        Parameter(
+            "constraint_share",
+            SHARE,
+            0.95,
+            "The constrained rows together count for at least this share of all losses.",
+        ),
+        shared.KERNELS.but(default="gaussian"),
+        shared.SCALE,
+        Parameter("C", Number(above=0), 100.0, "Weight of the losses."),
+        Parameter("theta", SHARE, 0.3, "Margins within theta of 1 cost nothing."),
+        Parameter(
+            "nu",
+            SHARE,
+            0.5,
+            """What a margin beyond 1 + theta costs compared with one short of 1 - theta, at most
+            1.""",
+        ),
+        Parameter(
+            "balance",
+            Number(("default",), least=0, none=True),
+            "default",
+            """Bound on how far the mean scores of clusters may be from those of clusters of equal
+            size, which prevents a one-cluster solution.  By default 0.3 without constraints and
+            none with constraints.""",
+        ),
+        shared.NORM,
+        shared.RANK,
+        shared.LANDMARKS,
+        shared.INIT.but(
+            text="""Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's
+            features), "pca", "random", labels for all rows, and for two clusters "links"
+            (directions along which the constrained components are far apart) and "relaxation"
+            (labelings of the convex relaxation, which is slow beyond some thousands of sampled
+            rows).  "auto" is the first two and, where there are constraints, "links".  All are
+            tried on a sample, to which the constrained rows are added; the one with the lowest
+            objective is kept.""",
+        ),
+        shared.N_INIT,
+        shared.SAMPLE_ROWS,
+        shared.TRAIN_ROWS.but(
+            text="""Train on a uniform subset of this many rows (or this share, below 1) and the
+            constrained rows, in memory, and label all rows in one pass; None trains on all
+            rows.""",
+        ),
+        shared.POLISH,
+        shared.TOL,
+        shared.MAX_ITER,
+        shared.DTYPE,
+        shared.FEATURE_MODE,
+        shared.STORE_PATH,
+        shared.RANDOM_STATE.but(text="Seed of sample, landmarks and starts."),
+        shared.VERBOSE,
+        shared.CLIENT,
+    )
 
     def __init__(
         self,
@@ -225,45 +235,40 @@ class MarginDistributionClustering(KernelClusterer):
         self.client = client
 
     def _own_settings(self, n_rows: int | None) -> OwnSettings:
-        one_of("hard", self.hard, (True, False))
         if self.hard and self.penalty != 1.0:
-            raise ValueError("penalty is what violated pairs cost, and goes with hard=False.")
+            raise UserError("penalty is what violated pairs cost, and goes with hard=False.")
         constrained = self.must_link is not None or self.cannot_link is not None
         if not constrained and (not self.hard or self.constraint_share != 0.95):
-            raise ValueError("hard and constraint_share go with must_link or cannot_link.")
-        return self._checked(constrained, n_rows)
+            raise UserError("hard and constraint_share go with must_link or cannot_link.")
+        return self._settings(constrained, n_rows)
 
-    def _checked(self, constrained: bool, n_rows: int | None) -> OwnSettings:
-        m = integer("n_clusters", self.n_clusters, 1)
-        integer("n_init", self.n_init, 1)
+    def _settings(self, constrained: bool, n_rows: int | None) -> OwnSettings:
+        own = self._checked()
+        m, balance = own["n_clusters"], own["balance"]
+        if balance == "default":
+            balance = None if constrained else 0.3
         settings = DistributionSettings(
-            C=number("C", self.C, 0, True),
-            theta=_share("theta", self.theta),
-            nu=_share("nu", self.nu),
-            norm=number("norm", self.norm, 1, False, finite=False),
-            balance=self._balance(constrained),
-            share=_share("constraint_share", self.constraint_share),
-            penalty=None if self.hard else number("penalty", self.penalty, 0, False),
-            tol=number("tol", self.tol, 0, True),
-            max_iter=integer("max_iter", self.max_iter, 1),
+            C=own["C"],
+            theta=own["theta"],
+            nu=own["nu"],
+            norm=own["norm"],
+            balance=balance,
+            share=own["constraint_share"],
+            penalty=None if own["hard"] else own["penalty"],
+            tol=own["tol"],
+            max_iter=own["max_iter"],
         )
         init = check_starts(self.init, m, constrained, n_rows) if m > 1 else []
         return OwnSettings(settings, init)
-
-    def _balance(self, constrained: bool) -> float | None:
-        if isinstance(self.balance, str):
-            one_of("balance", self.balance, ("default",))
-            return None if constrained else 0.3
-        return None if self.balance is None else number("balance", self.balance, 0, False)
 
     def _begin(self, job: Job) -> Job:
         """Constraints are read and checked before anything is scanned."""
         container, m = job.rows.container, self.n_clusters
         found = read_constraints(self.must_link, self.cannot_link, container, self.hard)
         if found is None:
-            return replace(job, own=self._checked(False, job.rows.n_rows))
+            return replace(job, own=self._settings(False, job.rows.n_rows))
         if m == 1 and len(found.cannot) and self.hard:
-            raise ValueError("cannot_link needs at least two clusters, but n_clusters is 1.")
+            raise UserError("cannot_link needs at least two clusters, but n_clusters is 1.")
         if m == 1:
             return job
         rules = Rules.of(found, container, m, self.hard)
@@ -335,9 +340,14 @@ class MarginDistributionClustering(KernelClusterer):
     def _summary(self) -> str:
         return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
 
+    def _facts(self) -> list[tuple[str, Any]]:
+        rows = len(self.constrained_rows_)
+        return [
+            ("C", f"{self.C_:.4g}"),
+            ("balance", "none" if self.balance_ is None else f"{self.balance_:g}"),
+            landmarks_fact(self),
+            ("constrained rows", f"{rows:,}, {self.n_violated_} pairs violated"),
+        ]
 
-def _share(name: str, value: Any) -> float:
-    found = number(name, value, 0, False)
-    if found > 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}.")
-    return found
+    def _metrics(self) -> dict[str, Any]:
+        return {"C": self.C_, **super()._metrics(), "violated_pairs": self.n_violated_}

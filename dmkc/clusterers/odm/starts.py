@@ -21,6 +21,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import check_init, starts_on_sample
 from dmkc.constraints.assign import TwoSides
+from dmkc.errors import UserError
 
 LINKS, RELAXATION = "links", "relaxation"
 OWN = (LINKS, RELAXATION)
@@ -45,9 +46,9 @@ def check_starts(init: Any, n_clusters: int, constrained: bool, n_rows: int | No
     items = list(init) if isinstance(init, (list, tuple)) else [init]
     own, others = _parted(items)
     if LINKS in own and (n_clusters != 2 or not constrained):
-        raise ValueError('init="links" is for two clusters and needs must_link or cannot_link.')
+        raise UserError('init="links" is for two clusters and needs must_link or cannot_link.')
     if RELAXATION in own and n_clusters != 2:
-        raise ValueError('init="relaxation" is for two clusters.')
+        raise UserError('init="relaxation" is for two clusters.')
     return [*own, *(check_init(others, n_clusters, n_rows) if others or not own else [])]
 
 

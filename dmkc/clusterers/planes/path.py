@@ -19,6 +19,7 @@ from dmkc.clusterers.planes.learn import (
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import starts_on_sample
+from dmkc.errors import UserError
 from dmkc.master.planes import group_sizes
 from dmkc.progress import Progress
 
@@ -107,5 +108,5 @@ def _values(
         return np.geomspace(WEAKEST * top, top, n_values)
     values = np.sort(np.atleast_1d(np.asarray(c2, dtype=np.float64)))
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)) or values[0] < 0:
-        raise ValueError("c2 must be one or more numbers of at least 0.")
+        raise UserError("c2 must be one or more numbers of at least 0.")
     return values

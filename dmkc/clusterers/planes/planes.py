@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from dmkc.clusterers.base import Job, KernelClusterer, integer, number, one_of
+from dmkc.clusterers.base import Job, KernelClusterer
+from dmkc.clusterers.described import Picture
 from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
 from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
     PlaneFeatures,
@@ -28,6 +30,7 @@ from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
+from dmkc.errors import UserError
 from dmkc.kernels import Columns, FeatureMap, Kernel, as_bank
 from dmkc.master.planes import group_sizes
 
@@ -40,81 +43,6 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     columns to zero in all planes at once, so that the fit names the columns that separate the
     clusters [1]_.  Rows are relabeled and the planes fitted in turn, each fit being a convex
     problem that is solved by passes over the rows to a certified gap.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    c1 : float, default=1.0
-        Weight of the loss that keeps the planes of other clusters away, against the mean squared
-        distance of rows from their own plane.
-    c2 : float or None, default=None
-        Weight of the norm that selects columns.  None takes a twentieth of the value at which the
-        weights of all columns would vanish under every start.
-    ridge : float, default=0.01
-        Weight of the squared weights.
-    loss : {"hinge", "laplacian"}, default="hinge"
-        What is paid where the difference of two planes is not 1: what it falls short of 1, or its
-        distance from 1 (the paper's, which loses clusters of unequal spread).
-    planes : {"joint", "twin"}, default="joint"
-        Fit all planes in one convex problem, which synchronises their columns, or each alone as
-        twin support vector clustering does (then c2 selects columns plane by plane).
-    kernels : kernel, name, function, or list of these, default=None
-        None is the columns themselves.  With kernels planes are fitted to Nyström features and
-        selection acts on components instead of columns.  ``dmkc.kernels.per_column(d)`` is a bank
-        with a Gaussian of each of d columns, which selects whole columns (a rank of about 8 will
-        do).
-    scale : {"standard", "minmax", "if-mixed", None}, default="minmax"
-        What columns are divided by: their standard deviation, their range, or nothing; "if-mixed"
-        is the first where columns seem to have different units (the largest standard deviation is
-        more than five times the median) and nothing where they share one, such as pixels.  They
-        are always shifted to mean zero.
-    min_share : float, default=0.02
-        Share of the rows below which no cluster may fall: a relabeling that would do so is not
-        carried out, and the fit ends.
-    rank : int, default=100
-        Number of landmarks of the Nyström maps, where there are kernels.
-    landmarks : {"uniform", "kmeans"} or array of rows, default="uniform"
-        Where the maps are anchored: sampled rows, centroids, or these rows.
-    init : str, labeling, or list of these, default="auto"
-        Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's features),
-        "pca" (signs of the leading components, k-means on them for several clusters), "random",
-        "few-columns" (k-means on the few columns that look most like a mixture or are
-        correlated), "radius", "mixture", "spectral" (shells, a mixture of normal distributions, a
-        normalised cut), or labels for all rows.  "auto" is the first two and "radius" for two
-        clusters and the first for several, with "few-columns" from 50 columns on.  All are tried
-        on a sample; the one whose clusters lie farthest apart is kept.
-    n_init : int, default=4
-        How many "random" starts, and how many components per kernel for "pca".
-    sample_rows : int, default=8192
-        Size of the uniform sample on which starts are tried.  Data with no more rows than this are
-        fitted on all rows from the beginning.
-    train_rows : int, float or None, default=None
-        Train on a uniform subset of this many rows (or this share, below 1), in memory, and label
-        all rows in one pass; None trains on all rows.
-    polish : int, default=0
-        Relabelings of all rows, at most, after training on a subset.
-    tol : float, default=1e-3
-        Relative gap of the convex problems, and share of relabeled rows, at which to stop.
-    max_iter : int, default=50
-        Largest number of relabelings, of the sample and again of all rows.
-    solver : {"auto", "irls", "bundle"}, default="auto"
-        Convex problems: reweighted least squares, whose passes return Gram matrices, or a bundle
-        of cutting planes; "auto" takes whichever should be faster.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of features; "auto" takes float64 while they fit in 64 MB.
-    feature_mode : {"auto", "persist", "recompute", "store"}, default="auto"
-        Keep columns in memory, make them anew on every scan, or write them once to a temporary Zarr
-        store; "auto" decides by size, memory and cost.
-    store_path : str or None, default=None
-        Existing folder for that store, which all workers can reach.
-    random_state : int, RandomState or None, default=None
-        Seed of sample, landmarks and starts.  The same seed gives the same labels whatever the
-        chunks, the workers and the scheduler are.
-    verbose : int, default=0
-        1 shows a live line, or in a notebook a panel; 2 a line per scan.
-    client : distributed.Client or None, default=None
-        Cluster to run on; None takes the current client, or threads if there is none.
 
     Attributes
     ----------
@@ -159,6 +87,90 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     >>> model.transform(X).shape
     (500, 2)
     """
+
+    summary = "clusters near planes of their own, and the columns that matter"
+    declared = (
+        shared.N_CLUSTERS,
+        Parameter(
+            "c1",
+            Number(above=0),
+            1.0,
+            """Weight of the loss that keeps the planes of other clusters away, against the mean
+            squared distance of rows from their own plane.""",
+        ),
+        Parameter(
+            "c2",
+            Number(least=0, none=True),
+            None,
+            """Weight of the norm that selects columns.  None takes a twentieth of the value at
+            which the weights of all columns would vanish under every start.""",
+        ),
+        Parameter("ridge", Number(above=0), 0.01, "Weight of the squared weights."),
+        Parameter(
+            "loss",
+            OneOf(("hinge", "laplacian")),
+            "hinge",
+            """What is paid where the difference of two planes is not 1: what it falls short of 1,
+            or its distance from 1 (the paper's, which loses clusters of unequal spread).""",
+        ),
+        Parameter(
+            "planes",
+            OneOf(("joint", "twin")),
+            "joint",
+            """Fit all planes in one convex problem, which synchronises their columns, or each alone
+            as twin support vector clustering does (then c2 selects columns plane by plane).""",
+        ),
+        shared.KERNELS.but(
+            text="""None is the columns themselves.  With kernels planes are fitted to Nyström
+            features and selection acts on components instead of columns.
+            ``dmkc.kernels.per_column(d)`` is a bank with a Gaussian of each of d columns, which
+            selects whole columns (a rank of about 8 will do).""",
+        ),
+        shared.SCALE.but(default="minmax"),
+        Parameter(
+            "min_share",
+            Number(least=0),
+            0.02,
+            """Share of the rows below which no cluster may fall: a relabeling that would do so is
+            not carried out, and the fit ends.""",
+        ),
+        shared.RANK.but(text="Number of landmarks of the Nyström maps, where there are kernels."),
+        shared.LANDMARKS,
+        shared.INIT.but(
+            text="""Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's
+            features), "pca" (signs of the leading components, k-means on them for several
+            clusters), "random", "few-columns" (k-means on the few columns that look most like a
+            mixture or are correlated), "radius", "mixture", "spectral" (shells, a mixture of normal
+            distributions, a normalised cut), or labels for all rows.  "auto" is the first two and
+            "radius" for two clusters and the first for several, with "few-columns" from 50 columns
+            on.  All are tried on a sample; the one whose clusters lie farthest apart is kept.""",
+        ),
+        shared.N_INIT,
+        shared.SAMPLE_ROWS.but(
+            text="""Size of the uniform sample on which starts are tried.  Data with no more rows
+            than this are fitted on all rows from the beginning.""",
+        ),
+        shared.TRAIN_ROWS,
+        shared.POLISH,
+        shared.TOL.but(
+            text="""Relative gap of the convex problems, and share of relabeled rows, at which to
+            stop.""",
+        ),
+        shared.MAX_ITER,
+        shared.SOLVER.but(
+            kind=OneOf(("auto", "irls", "bundle")),
+            default="auto",
+            text="""Convex problems: reweighted least squares, whose passes return Gram matrices, or
+            a bundle of cutting planes; "auto" takes whichever should be faster.""",
+        ),
+        shared.DTYPE,
+        shared.FEATURE_MODE.but(
+            text="""Keep columns in memory, make them anew on every scan, or write them once to a
+            temporary Zarr store; "auto" decides by size, memory and cost.""",
+        ),
+        shared.STORE_PATH,
+        *shared.RUNNING,
+    )
 
     def __init__(
         self,
@@ -216,26 +228,22 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self.client = client
 
     def _own_settings(self, n_rows: int | None) -> PlaneSettings:
-        m = integer("n_clusters", self.n_clusters, 1)
-        integer("n_init", self.n_init, 1)
+        own = self._checked()
+        m, smallest = own["n_clusters"], own["min_share"]
         if m > 1:
             check_init(self.init, m, n_rows)
-        smallest = number("min_share", self.min_share, 0, False)
         if smallest * m >= 1:
-            raise ValueError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
         course = Course(
-            tol=number("tol", self.tol, 0, True),
-            max_iter=integer("max_iter", self.max_iter, 1),
-            smallest=smallest,
-            solver=one_of("solver", self.solver, ("auto", "irls", "bundle")),
+            tol=own["tol"], max_iter=own["max_iter"], smallest=smallest, solver=own["solver"]
         )
         return PlaneSettings(
             n_clusters=m,
-            c1=number("c1", self.c1, 0, True),
-            c2=np.nan if self.c2 is None else number("c2", self.c2, 0, False),
-            ridge=number("ridge", self.ridge, 0, True),
-            hinge=one_of("loss", self.loss, ("laplacian", "hinge")) == "hinge",
-            together=one_of("planes", self.planes, ("joint", "twin")) == "joint",
+            c1=own["c1"],
+            c2=np.nan if own["c2"] is None else own["c2"],
+            ridge=own["ridge"],
+            hinge=own["loss"] == "hinge",
+            together=own["planes"] == "joint",
             course=course,
         )
 
@@ -257,13 +265,13 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         """
         fitter = clone(self)
         fitter.__class__ = _PathFitter
-        return fitter.run(X, c2, integer("n_values", n_values, 2), sample_weight)
+        return fitter.run(X, c2, Integer(least=2).check("n_values", n_values), sample_weight)
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         settings = super()._feature_settings(seed)
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise ValueError("landmarks go with kernels: without these there are none.")
+                raise UserError("landmarks go with kernels: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
@@ -341,18 +349,38 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             f"{len(self.selected_features_)} of {len(self.feature_importances_)} features selected"
         )
 
+    def _facts(self) -> list[tuple[str, Any]]:
+        between = self.cosines_[np.triu_indices(len(self.cosines_), 1)]
+        return [
+            ("c1", f"{self.c1:g}"),
+            ("c2", f"{self.c2_:.4g}" + (" (from the data)" if self.c2 is None else "")),
+            ("selected", f"{len(self.selected_features_)} of {len(self.feature_importances_)}"),
+            ("synchronisation of the planes", f"{self.synchronisation_:.2f}"),
+            ("cosines between planes", ", ".join(f"{c:.3f}" for c in between[:10])),
+        ]
+
+    def _metrics(self) -> dict[str, Any]:
+        found = {"c2": self.c2_, "synchronisation": self.synchronisation_, **super()._metrics()}
+        # A model file holds no long list of columns.
+        selected = self._fitted("selected_features_")
+        return found if selected is None else {"selected": selected, **found}
+
+    def _weights_picture(self) -> Picture:
+        words = "The columns that separate the clusters; all others have weight zero."
+        return Picture("feature_importances", words, beside=True)
+
 
 class _PathFitter(NonparallelPlaneClustering):
     """Runs a whole path where a fit would run once."""
 
     def run(self, X: Any, c2: Any, n_values: int, sample_weight: Any) -> PlanePath:
-        if integer("n_clusters", self.n_clusters, 1) == 1:
-            raise ValueError("A path needs at least two clusters.")
+        if self._checked()["n_clusters"] == 1:
+            raise UserError("A path needs at least two clusters.")
         self._wanted = c2, n_values
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit may well collapse
             self.fit(X, sample_weight=sample_weight)
-        return self._path.named(getattr(self, "feature_names_in_", None), self.selects_columns_)
+        return self._path.named(self._fitted("feature_names_in_"), self.selects_columns_)
 
     def _learn(self, prepared: Prepared, job: Job) -> PlanesLearned:
         init = self._starts(prepared, job)

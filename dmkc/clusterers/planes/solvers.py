@@ -16,6 +16,7 @@ import numpy as np
 
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.together import Fit, Step
+from dmkc.errors import UserError
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import (
     Loss,
@@ -152,7 +153,7 @@ def _grown(problem: PlaneProblem, sums: PlaneSums, alive: np.ndarray, more: int)
     edges = problem.offsets
     columns = np.concatenate([np.arange(edges[g], edges[g + 1]) for g in chosen])
     if len(columns) > LARGEST:
-        raise ValueError(
+        raise UserError(
             f"At this c2 ({problem.c2:g}) more than {LARGEST} features would get weights, which is "
             "too many to work on at once: increase c2."
         )
