@@ -39,6 +39,7 @@ def voice(args: argparse.Namespace) -> int:
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Where a command computes."""
+    parser.set_defaults(quiet=False)
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--cluster",
@@ -71,7 +72,7 @@ def client_of(args: argparse.Namespace) -> Iterator[Any]:
             raise kind(str(problem)) from problem
         link = dashboard_of(client, checked)
         if link:
-            say(f"dashboard: {link}", getattr(args, "quiet", False))
+            say(f"dashboard: {link}", args.quiet)
         yield client
 
 

@@ -29,6 +29,7 @@ from dmkc.cli.common import (
 )
 from dmkc.cli.errors import UserError, is_users, sentence
 from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
+from dmkc.cli.method_help import method_class
 from dmkc.cli.options import (
     Words,
     add_parameters,
@@ -121,6 +122,13 @@ def ordered(args: argparse.Namespace) -> Order:
     return Order(words, str(Path.cwd()), {"method": method, **plain})
 
 
+def estimator_of(order: Order) -> tuple[type[RowClusterer], dict[str, Any]]:
+    """The estimator of a run and what it is given, checked."""
+    plain = dict(order.parameters)
+    cls = method_class(plain.pop("method"))
+    return cls, estimator_values(cls, plain)
+
+
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The method and a plain value for each of its parameters."""
     stored = read_params(Path(args.params)) if args.params else {}
@@ -165,12 +173,9 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
-    plain = dict(order.parameters)
-    method = plain.pop("method")
-    cls = ESTIMATORS[method]
-    values = estimator_values(cls, plain)
+    cls, values = estimator_of(order)
     known = answers_of(args)
-    if known and not any(plain.get(name) == "auto" for name in cls.selectable):
+    if known and not any(order.parameters[name] == "auto" for name in cls.selectable):
         raise UserError("--answers settle a choice: leave something open with --auto.")
     table = open_table(args)
     truth = None if args.truth is None else _truth(args.truth, table)
@@ -192,7 +197,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 model = cls(**values, verbose=voice(args), client=client)
                 title = f"dmkc {__version__} fit of {Path(args.input).name}"
                 more = {"answers": known} if known else {}
-                params = params_text(method, plain, title)
+                params = params_text(order.parameters, title)
                 _fit(args, model, table, truth, folder, params, log, more)
             remove(folder / runs.JOURNAL)
             runs.write_status(folder, runs.DONE)

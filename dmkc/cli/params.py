@@ -66,9 +66,9 @@ def resolve(
     return name, cls, {key: _plain(value) for key, value in values.items()}
 
 
-def params_text(method: str, values: Mapping[str, Any], title: str) -> str:
-    """The resolved parameters as a file that `--params` reads."""
-    body = yaml.safe_dump({"method": method, **values}, sort_keys=False, allow_unicode=True)
+def params_text(values: Mapping[str, Any], title: str) -> str:
+    """The method and its resolved parameters as a file that `--params` reads."""
+    body = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
     return f"# {title}\n{body}"
 
 

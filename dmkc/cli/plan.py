@@ -11,9 +11,9 @@ from dmkc.cli import outputs
 from dmkc.cli.common import add_command, client_of, print_pairs, say
 from dmkc.cli.errors import UserError
 from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.method_help import method_class
 from dmkc.cli.options import estimator_values
 from dmkc.cli.tables import open_table
-from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.planning import plan
 
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     method, plain = chosen(args)
-    cls = ESTIMATORS[method]
+    cls = method_class(method)
     values = estimator_values(cls, plain)
     target = None if args.json is None else _target(args.json)
     table = open_table(args)

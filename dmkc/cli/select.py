@@ -21,10 +21,10 @@ from dmkc.cli.common import (
 )
 from dmkc.cli.errors import UserError
 from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.method_help import method_class
 from dmkc.cli.options import as_argument, estimator_values
 from dmkc.cli.tables import open_table
 from dmkc.clusterers.parameters.kinds import whole_number
-from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.selection.asking import Asking
 from dmkc.selection.choose import Selection
 from dmkc.selection.run import select
@@ -57,7 +57,8 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     args.auto = True
     method, plain = chosen(args)
-    values = estimator_values(ESTIMATORS[method], plain)
+    cls: Any = method_class(method)
+    values = estimator_values(cls, plain)
     if args.ask is not None and args.answers is None:
         raise UserError("--ask needs --answers FILE, where the answers are kept for dmkc fit.")
     kept = None if args.answers is None else Path(args.answers).expanduser()
@@ -67,8 +68,7 @@ def run(args: argparse.Namespace) -> None:
         say(note, args.quiet)
     with client_of(args) as client:
         say("fitting candidates to a sample of the rows", args.quiet)
-        estimator: Any = ESTIMATORS[method](**values, client=client)
-        found = select(table.X, estimator, answers=known)
+        found = select(table.X, cls(**values, client=client), answers=known)
     if args.ask is not None:
         assert kept is not None
         found = ask(found, args.ask, kept)

@@ -16,7 +16,7 @@ from dmkc import cluster
 from dmkc.cli import outputs, runs
 from dmkc.cli.common import add_command, print_pairs, say
 from dmkc.cli.errors import Failure, UserError
-from dmkc.cli.fit import add_fit, ordered, resumed
+from dmkc.cli.fit import add_fit, estimator_of, ordered, resumed
 from dmkc.cluster import batch
 from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.values import PLAIN
@@ -49,6 +49,7 @@ def _submit(args: argparse.Namespace) -> None:
         chosen, order, folder = found
     else:
         chosen, order = args, ordered(args)
+        estimator_of(order)  # a mistake in the parameters is told now, and not by the job
         folder = outputs.run_target(args.out, args.force)
     if in_use(folder):
         raise UserError(f"A process is working on {folder} already; see dmkc status.")

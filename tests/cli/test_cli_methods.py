@@ -121,3 +121,9 @@ def test_metrics_and_info_say_what_the_model_says(call, x, tmp_path, method):
     assert ("kernel_weights" in found) == (method != "kmeans")
     shown = json.loads(call("info", "run/model.zarr", "--json").out)["fitted"]
     assert shown == {name: found[name] for name in shown}
+
+
+def test_a_submitted_fit_is_checked_before_it_is_queued(call, x, tmp_path):
+    said = call("submit", x, "--rank", 0, "--out", "run", code=2)
+    assert "rank must be an integer of at least 1" in said.err
+    assert not (tmp_path / "run").exists()

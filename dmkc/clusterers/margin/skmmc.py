@@ -121,8 +121,8 @@ class SparseKernelMMC(MarginClusterer):
             "threshold",
             OneOf(THRESHOLDS),
             "adaptive",
-            """Where the margin ends: at a score that is found with the model ("adaptive"), or at a
-            score of 1 (the paper's SKMMCv2).""",
+            """Where the margin ends: at a score of 1 (the paper's SKMMCv2), or at a score that is
+            found with the model.""",
         ),
         Parameter(
             "basis",

@@ -51,7 +51,7 @@ class Kind(ABC):
     @property
     def phrase(self) -> str:
         """The kind as docs say it, such as `float or None`."""
-        names = [self.noun, *(f'"{word}"' for word in self.words), *(["None"] * self.none)]
+        names = [*self.noun.split(", "), *map(_quoted, self.words), *(["None"] * self.none)]
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
     @property
