@@ -129,7 +129,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
         with one_blas_thread():
             prepared, learned, everywhere = self._train(job)
-            self._store_results(learned, prepared, rows)
+            self._store_results(learned, prepared, job.rows)
             self.labels_ = self._labels(job.rows, everywhere)
         self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
         self._remember_columns(rows)

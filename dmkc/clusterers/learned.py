@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from dmkc.clusterers.race import Named, Stage
+
 MAX_ITER_REACHED = "max_iter was reached"
 SETTLED = "labels settled"
 
@@ -41,7 +43,8 @@ class Learned(Generic[End, Settings]):
     details: dict[str, Any] = field(default_factory=dict)
     """Further fitted attributes of the estimator, by name."""
 
-    def continued(self, fit: End) -> Learned[End, Settings]:
-        """The same with a fit that went on; it has converged if either of the two had."""
-        converged = fit.converged or self.fit.converged
-        return replace(self, fit=replace(fit, converged=converged))
+    def continued(self, stage: Stage[End, Any, End]) -> Learned[End, Settings]:
+        """The same after the fit went on with other rows; it has converged if it had before."""
+        (found,) = stage.run([Named(self.start, self.fit)])
+        converged = found.value.converged or self.fit.converged
+        return replace(self, fit=replace(found.value, converged=converged))

@@ -36,6 +36,10 @@ class Planes:
     columns: np.ndarray | None = None
     """The features that w stands for; None: all of them."""
 
+    @property
+    def n_clusters(self) -> int:
+        return len(self.b)
+
     def scores(self, features: np.ndarray) -> np.ndarray:
         """The plane values of a block of feature rows."""
         some = features if self.columns is None else features[:, self.columns]
@@ -52,7 +56,7 @@ class Planes:
         """The weights of all features."""
         if self.columns is None:
             return self.w
-        full = np.zeros((len(self.b), n_features))
+        full = np.zeros((self.n_clusters, n_features))
         full[:, self.columns] = self.w
         return full
 
@@ -244,7 +248,7 @@ def _sums(
         made = tile[:, : request.n_features] if request.view is None else request.view(tile)
         seen[key] = np.asarray(made, np.float64)
     features, model, loss = seen[key], request.model, request.loss
-    n, k = len(tile), len(model.b)
+    n, k = len(tile), model.n_clusters
     scores = model.scores(features)
     if isinstance(request.label, Planes):
         label = request.label

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,15 @@ class FramedRows:
     everywhere: SpreadRows
     survey: Survey
     frame: Frame
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """The sampled rows in the frame."""
+        return self.frame.moved(self.survey.sample)
+
+    @property
+    def sample_is_all(self) -> bool:
+        return len(self.survey.sample_weights) == self.everywhere.n_rows
 
 
 class KMeans(Clusterer[FramedRows]):
@@ -167,19 +177,14 @@ class KMeans(Clusterer[FramedRows]):
         report = _reporter(job.progress, "all")
         on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
         starts = self._starts(prepared, job.seed)
-        if self._settles_on_sample(prepared):
-            sample, weights = frame.moved(survey.sample), survey.sample_weights
+        if isinstance(self.init, str) and self.init == "k-means++" and not prepared.sample_is_all:
             report = _reporter(job.progress, "sample")
-            first = on_sample(sample, weights, tol, self.max_iter, report)
+            weights = survey.sample_weights
+            first = on_sample(prepared.sample, weights, tol, self.max_iter, report)
             found = race(starts, first, on_all, lowest, refine="all")
         else:
             found = race(starts, on_all, None, lowest)
         return Learned(found.value, found.name, None)
-
-    def _settles_on_sample(self, prepared: FramedRows) -> bool:
-        """Whether starts are carried on from a sample that is not all rows."""
-        is_all = len(prepared.survey.sample_weights) == prepared.everywhere.n_rows
-        return isinstance(self.init, str) and self.init == "k-means++" and not is_all
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         self._check_parameters()
@@ -211,7 +216,7 @@ class KMeans(Clusterer[FramedRows]):
             return [Named("given", Run(centres=given))]
         k, init = self.n_clusters, self.init
         names = [init if self.n_init == 1 else f"{init} {i + 1}" for i in range(self.n_init)]
-        sample, weights = frame.moved(survey.sample), survey.sample_weights
+        sample, weights = prepared.sample, survey.sample_weights
         rng = np.random.default_rng([seed, 5])
         starts = []
         for i, name in enumerate(names):

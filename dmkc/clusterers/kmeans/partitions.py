@@ -67,10 +67,6 @@ class PartitionFit(FitEnd):
     captured: float
     run: Run
 
-    def with_run(self, run: Run) -> PartitionFit:
-        """The same after k-means of other rows."""
-        return replace(self, run=run, shares=run.shares)
-
 
 PartitionLearned = Learned[PartitionFit, Settings]
 
@@ -189,7 +185,7 @@ class PartitionClusterer(KernelClusterer):
         stage = from_runs(points, mean_square, self.polish, _reporter(job.progress))
         (found,) = stage.run([Named(learned.start, fit.run)])
         rows.n_scans += points.n_scans
-        return learned.continued(fit.with_run(found.value))
+        return replace(learned, fit=replace(fit, run=found.value, shares=found.value.shares))
 
     def _store_fit(self, learned: PartitionLearned, prepared: Prepared, rows: Rows) -> None:
         fit = learned.fit

@@ -15,7 +15,6 @@ from dmkc.clusterers.margin.learn import MarginLearned, from_fits, learn
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Number, Parameter
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
@@ -140,8 +139,7 @@ class MarginClusterer(KernelClusterer):
         mean = features.slope(rows.column_mean(), 1.0)
         short = replace(learned.settings, max_iter=self.polish)
         stage = from_fits(features, mean, rows, short, job.progress)
-        (found,) = stage.run([Named(learned.start, learned.fit)])
-        return learned.continued(found.value)
+        return learned.continued(stage)
 
     def _advice(self, reason: str) -> str:
         return ADVICE.get(reason, "try another start, another C or fewer clusters.")

@@ -259,7 +259,7 @@ def margin_fit(
         found, value, gap = yield from _inner(bundle, label, best, before, wanted, round_, tell)
         kept = _distinct([found.point, *bundle.active()])
         tight = gap <= settings.gap
-        if np.any(found.shares == 0) and len(found.shares) > 2 and best is not None:
+        if np.any(found.shares == 0) and geometry.space.n_clusters > 2 and best is not None:
             reason = "a cluster would have become empty"
             break
         if best is not None:

@@ -91,7 +91,7 @@ def from_fits(
     """Fits of rows whose mean feature row is `mean`, from where fits of other rows ended."""
 
     def begin(name: str, fit: MarginFit) -> Fit[Any, MarginFit]:
-        geometry = geometry_of(features, len(fit.shares), mean)
+        geometry = geometry_of(features, fit.model.geometry.space.n_clusters, mean)
         point = geometry.feasible(fit.model.point, settings.balance)
         return margin_fit(
             geometry,

@@ -21,7 +21,6 @@ from dmkc.clusterers.odm.starts import check_starts
 from dmkc.clusterers.odm.tying import Rules, tied_weights
 from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
@@ -299,8 +298,7 @@ class MarginDistributionClustering(KernelClusterer):
         if job.sample_weight is not None:
             total = float(check_weights(job.sample_weight, rows.n_rows).sum())
         stage = learner.from_fits(features, rows, weights, total)
-        (found,) = stage.run([Named(learned.start, learned.fit)])
-        return learner.counted(learned.continued(found.value))
+        return learner.counted(learned.continued(stage))
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         super()._store_features(prepared, rows)

@@ -160,7 +160,7 @@ def best_of(fits: Sequence[PlaneFit]) -> int:
     Of two clusters one collapsed if the other took all, and such a fit wins only where all have.
     Where one of several becomes too small, the others are still there.
     """
-    fine = [f.reason != TOO_SMALL or len(f.shares) > 2 for f in fits]
+    fine = [f.reason != TOO_SMALL or f.model.n_clusters > 2 for f in fits]
     score = [f.separation - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
     return int(np.argmax(score))
 

@@ -86,7 +86,7 @@ class PlaneFeatures:
 
     def model(self, planes: Planes) -> KernelModel:
         """Planes in the form that labels rows."""
-        space = ScoreSpace(self.features, len(planes.b), "nearest")
+        space = ScoreSpace(self.features, planes.n_clusters, "nearest")
         ones = np.ones(len(self.features.kernels))
         return space.model(planes.spread(int(self.offsets[-1])), planes.b, ones)
 

@@ -26,7 +26,6 @@ from dmkc.clusterers.planes.learn import (
 from dmkc.clusterers.planes.path import PlanePath, follow_path
 from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
@@ -298,8 +297,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         settings = learned.settings
         short = replace(settings, course=replace(settings.course, max_iter=self.polish))
         stage = from_fits(PlaneFeatures.of(features), rows, short, job.progress)
-        (found,) = stage.run([Named(learned.start, learned.fit)])
-        return learned.continued(found.value)
+        return learned.continued(stage)
 
     def _advice(self, reason: str) -> str:
         return ADVICE.get(reason, "increase tol.")
