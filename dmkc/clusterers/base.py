@@ -296,7 +296,7 @@ class KernelClusterer(Clusterer[Prepared]):
         pairs = list(zip(self.kernels_, self.kernel_weights_, strict=True))
         return {
             view: float(sum(weight for kernel, weight in pairs if kernel.columns == view)) / total
-            for view in vars(self).get("views_", {})
+            for view in self._views()
         }
 
     def _features(self, job: Job) -> FeatureSettings:

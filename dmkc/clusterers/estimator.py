@@ -74,8 +74,8 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        fitted_views = vars(self).get("views_")
-        rows = as_rows(in_order_of(X, fitted_views) if fitted_views else X)
+        views = self._views()
+        rows = as_rows(in_order_of(X, views) if views else X)
         try:
             _check_feature_names(self, _name_carrier(rows), reset=False)
         except ValueError as problem:
@@ -86,6 +86,10 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
                 f"{self.n_features_in_} features as input."
             )
         return rows
+
+    def _views(self) -> dict[str, tuple[int, int]]:
+        """The views of the fit; none where X was one table, or the model file is an old one."""
+        return vars(self).get("views_", {})
 
     def modules_of_others(self) -> set[str]:
         """Modules outside this package that whoever works for this estimator must import."""

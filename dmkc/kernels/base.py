@@ -52,6 +52,17 @@ class Kernel(ABC):
     """Whether it is exp(-gamma |x - z|^2), for which the fixed point of pre-images holds."""
 
     @property
+    def title(self) -> str:
+        """The kernel in words, for pictures and reports."""
+        values = [f"{f.name} {getattr(self, f.name):g}" for f in fields(self) if not f.kw_only]
+        return ", ".join([type(self).__name__, *values])
+
+    @property
+    def found_width(self) -> float | None:
+        """The width that it has, given or taken from the data, if it has any."""
+        return None
+
+    @property
     def code(self) -> Any:
         """The class or function whose code the kernel is."""
         return type(self)

@@ -88,6 +88,10 @@ class ColumnGaussian(PairwiseKernel):
             raise UserError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
         _positive("ColumnGaussian", gamma=self.gamma)
 
+    @property
+    def found_width(self) -> float | None:
+        return self.gamma
+
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.exp(-self.gamma * (A[:, self.column, None] - B[None, :, self.column]) ** 2)
 
@@ -124,6 +128,15 @@ class Polynomial(PairwiseKernel):
 
     def resolve(self, sample: KernelSample) -> Self:
         return self if self.gamma is not None else replace(self, gamma=1.0 / sample.n_columns)
+
+    @property
+    def title(self) -> str:
+        offset = "" if self.coef0 == 1 else f", offset {self.coef0:g}"
+        return f"Polynomial, degree {self.degree}{offset}"
+
+    @property
+    def found_width(self) -> float | None:
+        return self.gamma
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.polynomial_kernel(A, B, self.degree, _resolved(self.gamma), self.coef0)
@@ -172,6 +185,16 @@ class Gaussian(PairwiseKernel):
             return replace(self, gamma=0.5 / (self.diameters**2 * sample.largest_squared))
         return replace(self, gamma=1.0 / (self.width * sample.median_squared))
 
+    @property
+    def title(self) -> str:
+        if self.diameters is not None:
+            return f"Gaussian, {self.diameters:g} diameters"
+        return _width_title(self)
+
+    @property
+    def found_width(self) -> float | None:
+        return self.gamma
+
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.rbf_kernel(A, B, _resolved(self.gamma))
 
@@ -206,6 +229,14 @@ class Laplacian(PairwiseKernel):
         if self.gamma is not None:
             return self
         return replace(self, gamma=1.0 / (self.width * sample.median_manhattan))
+
+    @property
+    def title(self) -> str:
+        return _width_title(self)
+
+    @property
+    def found_width(self) -> float | None:
+        return self.gamma
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.laplacian_kernel(A, B, _resolved(self.gamma))
@@ -251,6 +282,10 @@ class Callable_(PairwiseKernel):
     def code(self) -> Any:
         return self.function
 
+    @property
+    def title(self) -> str:
+        return getattr(self.function, "__name__", "function")
+
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         result = np.asarray(self.function(A, B), dtype=np.float64)
         if result.shape != (len(A), len(B)):
@@ -259,6 +294,11 @@ class Callable_(PairwiseKernel):
                 "it must return one value per pair."
             )
         return result
+
+
+def _width_title(kernel: Gaussian | Laplacian) -> str:
+    by_width = f"width {kernel.width:g}" if kernel.gamma is None else f"gamma {kernel.gamma:g}"
+    return f"{type(kernel).__name__}, {by_width}"
 
 
 def _resolved(gamma: float | None) -> float:

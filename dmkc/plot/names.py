@@ -6,7 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.kernels import as_bank
+from dmkc.kernels import Kernel
+from dmkc.kernels.bank import bound
 
 
 def kernel_names(model: Any) -> list[str]:
@@ -22,30 +23,20 @@ def kernel_names(model: Any) -> list[str]:
     ['Linear', 'Polynomial, degree 2', 'Gaussian, width 0.5']
     """
     check_is_fitted(model)
-    given = as_bank(model._bank())
-    names = [_kernel_name(a, b) for a, b in zip(model.kernels_, given, strict=True)]
+    names = [_with_columns(kernel) for kernel in bound(model._kernels(), model._views())]
+    widths = [kernel.found_width for kernel in model.kernels_]
     return [
-        f"{name}, gamma {kernel.gamma:g}" if names.count(name) > 1 and _has_gamma(kernel) else name
-        for name, kernel in zip(names, model.kernels_, strict=True)
+        f"{name}, gamma {width:g}" if names.count(name) > 1 and width is not None else name
+        for name, width in zip(names, widths, strict=True)
     ]
 
 
-def _has_gamma(kernel: Any) -> bool:
-    return getattr(kernel, "gamma", None) is not None
-
-
-def _kernel_name(kernel: Any, given: Any) -> str:
-    name = type(kernel).__name__.rstrip("_")
-    if hasattr(kernel, "degree"):
-        offset = "" if kernel.coef0 == 1 else f", offset {kernel.coef0:g}"
-        return f"{name}, degree {kernel.degree}{offset}"
-    if getattr(kernel, "diameters", None) is not None:
-        return f"{name}, {kernel.diameters:g} diameters"
-    if hasattr(kernel, "width"):
-        by_width = getattr(given, "gamma", None) is None
-        return f"{name}, " + (f"width {kernel.width:g}" if by_width else f"gamma {kernel.gamma:g}")
-    function = getattr(kernel, "function", None)
-    return name if function is None else getattr(function, "__name__", "function")
+def _with_columns(kernel: Kernel) -> str:
+    """The name of a kernel and of the columns that it sees, where these are not all."""
+    if kernel.columns is None:
+        return kernel.title
+    seen = kernel.columns if isinstance(kernel.columns, str) else "some columns"
+    return f"{kernel.title} of {seen}"
 
 
 def feature_name(model: Any, j: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 import dmkc
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.kernels import as_bank
+from dmkc.kernels import Kernel, as_bank
 from dmkc.plot import kernel_names
 from dmkc.selection.choose import SURE
 
@@ -73,14 +74,14 @@ def snippet(model: Any, n_rows: int, n_columns: int) -> str:
     name = type(model).__name__
     declared = model.parameters()
     changed: list[str] = []
-    imports = {name}
+    used: list[Any] = [type(model)]
     for key, value in model.get_params(deep=False).items():
         if key in ("client", "verbose") or declared[key].is_default(value):
             continue
         if key == "kernels" and not (isinstance(value, str) and value == "auto"):
             bank = as_bank(value)
             changed.append(f"kernels=[{', '.join(map(_kernel_code, bank))}]")
-            imports |= {type(kernel).__name__ for kernel in bank if not _is_function(kernel)}
+            used += [type(kernel) for kernel in bank if kernel.code is type(kernel)]
         elif isinstance(value, np.ndarray) or not _is_plain(value):
             changed.append(f"{key}={key},  # the {key} that were given")
         else:
@@ -90,7 +91,7 @@ def snippet(model: Any, n_rows: int, n_columns: int) -> str:
         lines = [item if "#" in item else f"{item}," for item in changed]
         inside = "\n    " + "\n    ".join(lines) + "\n"
     return (
-        f"from dmkc import {', '.join(sorted(imports))}\n\n"
+        f"{_imports(used)}\n\n"
         f"X = ...  # the same {n_rows:,} rows of {n_columns:,} columns\n"
         f"model = {name}({inside}).fit(X)\n"
         "labels = model.labels_"
@@ -124,19 +125,24 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
     return found
 
 
-def _gamma(kernel: Any) -> str:
-    gamma = getattr(kernel, "gamma", None)
-    return "" if gamma is None else f"{gamma:.4g}"
+def _gamma(kernel: Kernel) -> str:
+    return "" if kernel.found_width is None else f"{kernel.found_width:.4g}"
 
 
-def _is_function(kernel: Any) -> bool:
-    return hasattr(kernel, "function")
+def _kernel_code(kernel: Kernel) -> str:
+    if kernel.code is not type(kernel):
+        return kernel.title
+    return repr(kernel).replace(", gamma=None", "").replace(", diameters=None", "")
 
 
-def _kernel_code(kernel: Any) -> str:
-    if _is_function(kernel):
-        return getattr(kernel.function, "__name__", "function")
-    return repr(kernel).replace(", gamma=None", "")
+def _imports(things: Iterable[Any]) -> str:
+    """Lines that import classes and functions from where users find them."""
+    places: dict[str, set[str]] = {}
+    for thing in things:
+        name = thing.__name__
+        place = "dmkc" if getattr(dmkc, name, None) is thing else thing.__module__
+        places.setdefault(place, set()).add(name)
+    return "\n".join(f"from {p} import {', '.join(sorted(n))}" for p, n in sorted(places.items()))
 
 
 def _is_plain(value: Any) -> bool:

@@ -24,7 +24,13 @@ from dmkc.clusterers.kmeans.lloyd import (
 from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
-from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted, scaling_of
+from dmkc.clusterers.prepare import (
+    check_enough,
+    check_finite,
+    check_weighted,
+    evened,
+    scaling_of,
+)
 from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
@@ -264,7 +270,8 @@ def frame_of(survey: Survey, scale: str | None, rows: Rows) -> Frame:
     """Rows as they are where that costs no precision, else shifted to mean zero and scaled."""
     dtype = np.dtype(np.float32 if rows.dtype == np.float32 and not rows.sparse else np.float64)
     nothing = np.empty(0)
-    scaling = scaling_of(survey, scale, 1)
+    views = rows.views.values()
+    scaling = evened(scaling_of(survey, scale, 1, views), survey, views)
     if rows.sparse:  # a shift would make them dense, and distances do not depend on it
         return Frame(nothing, nothing if scale is None else scaling.factor, dtype)
     variance = survey.deviation / survey.count
