@@ -104,10 +104,12 @@ def shown(value: Any) -> str:
 
 def kernel_text(kernel: Any) -> str:
     """A kernel with its numbers, in few digits."""
-    values = vars(kernel).items()
-    numbers = ", ".join(f"{name}={shown(value)}" for name, value in values if value is not None)
+    values = {name: value for name, value in vars(kernel).items() if value is not None}
+    columns = values.pop("columns", None)
+    numbers = ", ".join(f"{name}={shown(value)}" for name, value in values.items())
     name = type(kernel).__name__.lower()
-    return f"{name}({numbers})" if numbers else name
+    text = f"{name}({numbers})" if numbers else name
+    return text if columns is None else f"{text} of {columns}"
 
 
 def counted(n_bytes: float) -> str:

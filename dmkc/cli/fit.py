@@ -39,7 +39,7 @@ from dmkc.cli.options import (
 )
 from dmkc.cli.params import params_text, read_params, resolve
 from dmkc.cli.runs import Order, RunLog
-from dmkc.cli.tables import Table, add_input, open_table
+from dmkc.cli.tables import Table, add_input, input_name, open_table
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
@@ -112,7 +112,8 @@ def run(args: argparse.Namespace) -> None:
 
 def ordered(args: argparse.Namespace) -> Order:
     """A new run, with everything that the command line says."""
-    missing = [name for name, value in (("INPUT", args.input), ("--out", args.out)) if not value]
+    given = {"INPUT (or --view)": args.input or args.view, "--out": args.out}
+    missing = [name for name, value in given.items() if not value]
     if missing:
         raise UserError(
             f"The following arguments are required: {', '.join(missing)} (see dmkc fit --help)."
@@ -152,7 +153,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         return None
     order = runs.read_order(folder)
     if order is None:
-        if args.input is None:
+        if args.input is None and not args.view:
             raise UserError(f"There is no run at {args.resume}; give INPUT to start one there.")
         say(f"there is no run at {args.resume} yet; starting one", args.quiet)
         args.out = args.resume
@@ -161,8 +162,9 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
     if given_parameters(args) or args.params or args.method:
         raise UserError("--resume goes on with the parameters of the run; give none of them.")
     then = build_parser().parse_args(order.words)
-    if args.input not in (None, then.input):
-        raise UserError(f"{args.resume} is a run of {then.input} and not of {args.input}.")
+    if args.input not in (None, then.input) or args.view not in (None, then.view):
+        ours, theirs = input_name(then), input_name(args)
+        raise UserError(f"{args.resume} is a run of {ours} and not of {theirs}.")
     if args.cluster or args.scheduler:
         then.scheduler = args.scheduler
         then.cluster = None if args.cluster is None else str(Path(args.cluster).absolute())
@@ -186,7 +188,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
         runs.forget(folder)
     with RunLog(folder) as log:
         try:
-            log.info("dmkc %s fit %s", __version__, args.input)
+            log.info("dmkc %s fit %s", __version__, input_name(args))
             order.save(folder)
             with (
                 checkpoint(folder, every=args.checkpoint),
@@ -195,7 +197,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
             ):
                 runs.tidy(folder)
                 model = cls(**values, verbose=voice(args), client=client)
-                title = f"dmkc {__version__} fit of {Path(args.input).name}"
+                title = f"dmkc {__version__} fit of {input_name(args)}"
                 more = {"answers": known} if known else {}
                 params = params_text(order.parameters, title)
                 _fit(args, model, table, truth, folder, params, log, more)
@@ -268,7 +270,7 @@ def _fit(
             model,
             table.X,
             folder / "report.html",
-            title=f"{Path(args.input).name}",
+            title=input_name(args),
             truth=truth,
             seconds=seconds,
             notes=table.notes,

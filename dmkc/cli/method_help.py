@@ -15,6 +15,7 @@ from dmkc.clusterers.registry import ESTIMATORS
 
 SHORT = {
     "input": ("INPUT", ".zarr, .npy, .npz, .parquet or .csv (FILE::NAME in groups)"),
+    "view": ("NAME=FILE", "instead of INPUT, one of several files with the same rows"),
     "out": ("FOLDER", "folder of the results: labels, model, metrics, report"),
     "resume": ("FOLDER", "go on with a run that was ended early"),
     "truth": ("FILE", "true classes to compare with"),

@@ -24,7 +24,10 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "plan", text, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
     parser.add_argument(
-        "input", metavar="INPUT", help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups"
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
     )
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
     parser.add_argument("--quiet", action="store_true", help="say nothing while running")

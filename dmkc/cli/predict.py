@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "predict", "label rows by a fitted model", EXAMPLE, run)
     parser.usage = "dmkc predict MODEL INPUT --out FILE [options]"
     parser.add_argument("model", metavar="MODEL", help="model.zarr or a run folder")
-    parser.add_argument("input", metavar="INPUT", help="rows, as for fit")
+    parser.add_argument("input", metavar="INPUT", nargs="?", help="rows, as for fit")
     parser.add_argument("--out", required=True, metavar="FILE", help="Zarr array of the labels")
     add_force(parser)
     add_cluster(parser)

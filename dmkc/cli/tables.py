@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from dmkc.cli import frames
 from dmkc.cli.errors import UserError
 from dmkc.cli.frames import TableOptions
+from dmkc.cli.options import as_argument
 from dmkc.data import as_rows
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -37,6 +38,13 @@ class Table:
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """The options that say how the input is read."""
+    parser.add_argument(
+        "--view",
+        action="append",
+        type=as_argument(_view),
+        metavar="NAME=FILE",
+        help="instead of INPUT, one of several files with the same rows; may be repeated",
+    )
     group = parser.add_argument_group("input")
     group.add_argument(
         "--variable", metavar="NAME", help="array of a Zarr group or an .npz file [X]"
@@ -61,8 +69,17 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def input_name(args: argparse.Namespace) -> str:
+    """The input of a command in a few words."""
+    if args.view:
+        return ", ".join(name for name, _ in args.view)
+    return Path(args.input).name
+
+
 def open_table(args: argparse.Namespace, names: Any = None) -> Table:
     """The input of a command; `names` are the columns wanted unless the command chooses some."""
+    if (args.input is None) == (not args.view):
+        raise UserError("Give either INPUT or at least one --view NAME=FILE.")
     options = TableOptions(
         columns=_listed(args.columns),
         exclude=_listed(args.exclude) or (),
@@ -73,7 +90,36 @@ def open_table(args: argparse.Namespace, names: Any = None) -> Table:
         missing=_listed(args.missing) or (),
         drop_missing=args.drop_missing,
     )
+    if args.view:
+        return _views_table(args.view, args.variable, options)
     return read_table(args.input, args.variable, options, names)
+
+
+def _view(text: str) -> tuple[str, str]:
+    """The name and the file of a view."""
+    name, sign, where = text.partition("=")
+    if not (name and sign and where):
+        raise UserError(f"a view is given as NAME=FILE, such as pixels=pix.zarr, not {text!r}")
+    return name, where
+
+
+def _views_table(
+    views: list[tuple[str, str]], variable: str | None, options: TableOptions
+) -> Table:
+    """Several files with the same rows."""
+    names = [name for name, _ in views]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UserError(f"There are two views {twice[0]!r}; give each a name of its own.")
+    if variable is not None or not options.plain:
+        raise UserError(
+            "Options that choose or convert columns go with one INPUT; name arrays of groups as "
+            "NAME=FILE::ARRAY, and make tables as they should be clustered."
+        )
+    parts = {name: read_table(where, None, options) for name, where in views}
+    X = {name: part.X for name, part in parts.items()}
+    known = [part.n_rows for part in parts.values() if part.n_rows is not None]
+    return Table(X, known[0] if known else None)
 
 
 def read_table(where: str, variable: str | None, options: TableOptions, names: Any = None) -> Table:
