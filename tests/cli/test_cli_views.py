@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,27 +31,26 @@ def views(tmp_path, monkeypatch):
 def test_fit_and_predict(views, method, capsys):
     words = ["fit", *views, "--method", method, "--seed", "0", "--truth", "y.npy", "--out", "run"]
     assert main([*words, "--quiet"]) == 0
-    found = json.loads(open("run/metrics.json").read())
+    found = json.loads(Path("run/metrics.json").read_text())
     assert found["columns"] == 17 and found["metrics"]["accuracy"] > 0.95
     other = ["--view=table=table.parquet", *views[:2][::-1]]
     assert main(["predict", "run", *other, "--out", "labels.zarr", "--quiet"]) == 0
     stored = zarr.open_array("run/labels.zarr")[:]
     np.testing.assert_array_equal(zarr.open_array("labels.zarr")[:], stored)
-    assert "pixels, text, table" in open("run/report.html").read()
+    assert "pixels, text, table" in Path("run/report.html").read_text()
 
 
 def test_kernels_of_views(views):
     bank = "linear@pixels,gaussian:0.5@*"
     words = ["fit", *views, "--kernels", bank, "--seed", "0", "--quiet", "--out", "run"]
     assert main(words) == 0
-    weights = json.loads(open("run/metrics.json").read())["kernel_weights"]
+    weights = json.loads(Path("run/metrics.json").read_text())["kernel_weights"]
     assert len(weights) == 4 and "linear of pixels" in next(iter(weights))
 
 
 @pytest.mark.parametrize("command", ["select", "plan"])
 def test_other_commands(views, command, capsys):
-    more = ["--rows", "100"] if command == "select" else []
-    assert main([command, *views, "--seed", "0", "--quiet", *more][: 6 + len(more)]) == 0
+    assert main([command, *views, "--seed", "0"]) == 0
 
 
 @pytest.mark.parametrize(
