@@ -1,7 +1,7 @@
 """One way from starts to a fit of all rows, for every method.
 
 Starts race on a sample, as one batch; the best of them, or all, go on with all rows, again as one
-batch.  A method says how a fit begins on some rows and which of several ends is best.
+batch.  A method says how a fit begins on some rows and what an end costs.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def race(
     starts: Sequence[Named[Start]],
     first: Stage[Start, Answer, End],
     then: Stage[End, Answer, End] | None,
-    best: Callable[[Sequence[End]], int],
+    cost: Callable[[End], float],
     refine: str = "best",
 ) -> Named[End]:
-    """The best fit over all starts; those that `refine` names go on with the rows of `then`."""
+    """The end of least cost over all starts; those that `refine` names go on with other rows."""
+
+    def of_named(end: Named[End]) -> float:
+        return cost(end.value)
+
     ends = first.run(starts)
     if then is not None:
-        ends = then.run(ends if refine == "all" else [_winner(ends, best)])
-    return _winner(ends, best)
-
-
-def _winner(ends: Sequence[Named[End]], best: Callable[[Sequence[End]], int]) -> Named[End]:
-    return ends[best([end.value for end in ends])]
+        ends = then.run(ends if refine == "all" else [min(ends, key=of_named)])
+    return min(ends, key=of_named)

@@ -94,8 +94,8 @@ class KernelScores(ModelKind):
         features = FeatureMap(plan, tuple(maps), means, scales)
         weights, biases = arrays["weights"], arrays["biases"]
         decision = settings.decision
-        if decision == "largest" and scores < 2:  # as files say that do not know the other two
-            decision = DECISIONS[scores]
-        if scores != DECISIONS.index(decision) and (scores < 2 or decision in DECISIONS[:2]):
+        if decision == "largest" and scores < 2:  # what older files say of any number of scores
+            decision = "sign" if scores else "none"
+        if scores != {"none": 0, "sign": 1}.get(decision, max(scores, 2)):
             raise ModelFileError(f"{scores} score(s) cannot be decided by {decision!r}.")
         return KernelModel(features, weights, biases, arrays["kernel_weights"], decision)

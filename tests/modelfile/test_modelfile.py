@@ -262,6 +262,8 @@ def put(path, name, values):
         (lambda d: d["shapes"].pop("biases"), "missing"),
         (lambda d: d.update(shapes=[]), "malformed"),
         (lambda d: d["shapes"].update(biases=[2]), "not \\[2\\]"),
+        (lambda d: d["model"].update(decision="none"), "cannot be decided"),
+        (lambda d: d["model"].update(decision="nearest"), "cannot be decided"),
         (lambda d: d["model"].update(kernels=[]), "list the kernels"),
         (lambda d: d["model"]["kernels"][2]["kernel"].update(kind="eval"), "not a kernel"),
         (lambda d: d["model"]["kernels"][2]["kernel"].update(gamma="1"), "must be a number"),
@@ -278,6 +280,15 @@ def test_descriptions_that_are_wrong(stored, change, sentence):
     with pytest.raises(ModelFileError, match=sentence) as caught:
         dmkc.load(stored)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_a_single_score_may_be_called_the_largest(stored, rows):
+    """As files did before models said how their scores decide."""
+    before = dmkc.load(stored)
+    edit(stored, lambda described: described["model"].update(decision="largest"))
+    loaded = dmkc.load(stored)
+    assert loaded.model_.decision == "sign" and loaded.n_clusters_ == 2
+    np.testing.assert_array_equal(loaded.predict(rows), before.predict(rows))
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_fit_of_some_rows_begins_from_that_sample():
     whole, part = (clone(model).fit(x) for x in (X, some))
     scaled = [m.model_.features.columns.scaling for m in (whole, part)]
     marks = [
-        m.model_.features.columns.landmarks / s.factor + s.shift
+        m.model_.features.columns.fitted[-1].landmarks / s.factor + s.shift
         for m, s in zip((whole, part), scaled, strict=True)
     ]
     assert marks[0] == pytest.approx(marks[1], abs=1e-5)

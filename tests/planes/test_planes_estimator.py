@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dmkc
 from dmkc import NonparallelPlaneClustering
-from dmkc.clusterers.planes.fit import TOO_SMALL, PlaneFit, best_of
+from dmkc.clusterers.planes.fit import TOO_SMALL, PlaneFit, cost_of
 from dmkc.kernels import Gaussian
 from dmkc.metrics import accuracy
 from dmkc.scan.planes import Planes
@@ -202,4 +202,5 @@ def test_a_collapse_counts_against_a_fit_of_two_clusters(k, kept):
         end = {"shares": np.full(k, 1 / k), "n_iter": 3, "converged": converged, "reason": reason}
         return PlaneFit(model, 1.0, 0.5, 0.0, separation, **end)
 
-    assert best_of([fit(0.4, False, TOO_SMALL), fit(0.2, True, "labels settled")]) == kept
+    fits = [fit(0.4, False, TOO_SMALL), fit(0.2, True, "labels settled")]
+    assert int(np.argmin([cost_of(one) for one in fits])) == kept

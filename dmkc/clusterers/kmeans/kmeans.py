@@ -16,7 +16,7 @@ from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Report,
     Run,
-    lowest,
+    inertia_of,
     on_sample,
     oversampled,
     seeded,
@@ -187,9 +187,9 @@ class KMeans(Clusterer[FramedRows]):
             report = _reporter(job.progress, "sample")
             weights = survey.sample_weights
             first = on_sample(prepared.sample, weights, tol, self.max_iter, report)
-            found = race(starts, first, on_all, lowest, refine="all")
+            found = race(starts, first, on_all, inertia_of, refine="all")
         else:
-            found = race(starts, on_all, None, lowest)
+            found = race(starts, on_all, None, inertia_of)
         return Learned(found.value, found.name, None)
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:

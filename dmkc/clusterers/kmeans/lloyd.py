@@ -7,7 +7,7 @@ changes" is "no centroid changes".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -170,8 +170,9 @@ def on_sample(
     return Stage(points, begin)
 
 
-def lowest(runs: Sequence[Run]) -> int:
-    return int(np.argmin([run.inertia for run in runs]))
+def inertia_of(run: Run) -> float:
+    """What a start is judged by."""
+    return run.inertia
 
 
 def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from dmkc.clusterers.kmeans.embedded import (
     on_embedded_sample,
     starts_on,
 )
-from dmkc.clusterers.kmeans.lloyd import Report, Run, lowest
+from dmkc.clusterers.kmeans.lloyd import Report, Run, inertia_of
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
@@ -160,7 +160,7 @@ class PartitionClusterer(KernelClusterer):
             starts_on(rows, sample.weights, k, own.n_init, job.seed),
             on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
             from_runs(points, mean_square, KMEANS_STEPS, _reporter(job.progress)),
-            lowest,
+            inertia_of,
         )
         prepared.everywhere.n_scans += points.n_scans
         fit = PartitionFit(

@@ -50,7 +50,7 @@ def learn(
     if not prepared.sample_is_all:
         mean = np.zeros(features.offsets[-1])  # features are centred on all rows
         then = from_fits(features, mean, prepared.everywhere, settings, progress)
-    found = race(labelings, first, then, lowest, refine)
+    found = race(labelings, first, then, lambda fit: fit.model.objective, refine)
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
 
@@ -103,10 +103,6 @@ def from_fits(
         )
 
     return Stage(rows, begin)
-
-
-def lowest(fits: Sequence[MarginFit]) -> int:
-    return int(np.argmin([fit.model.objective for fit in fits]))
 
 
 def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:

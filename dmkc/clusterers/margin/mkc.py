@@ -186,8 +186,10 @@ class MultipleKernelClustering(MarginClusterer):
         self.client = client
 
     def _bank(self) -> Any:
-        open_ = isinstance(self.kernels, str) and self.kernels == "auto"
-        return self.selection_[0]["kernels"] if open_ and self.selection_ else self.kernels
+        if not (isinstance(self.kernels, str) and self.kernels == "auto"):
+            return self.kernels
+        chosen = self._fitted("selection_")
+        return chosen[0]["kernels"] if chosen else None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, answers: Any = ()

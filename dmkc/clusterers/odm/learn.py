@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +53,8 @@ class Learner:
         if not prepared.sample_is_all:
             total = float(prepared.survey.count)
             then = self.from_fits(prepared.features, prepared.everywhere, weights, total)
-        found = race(starts.points, Stage(sample.rows, begin), then, lowest)
+        first = Stage(sample.rows, begin)
+        found = race(starts.points, first, then, lambda fit: fit.model.objective)
         if sample.rows is not prepared.sample:
             prepared.sample.n_scans += sample.rows.n_scans
         details: dict[str, Any] = {}
@@ -87,7 +87,3 @@ class Learner:
             return learned
         violated = self.rules.constraints.violated(learned.fit.model.tied)
         return replace(learned, details=learned.details | {"n_violated_": violated})
-
-
-def lowest(fits: Sequence[DistributionFit]) -> int:
-    return int(np.argmin([fit.model.objective for fit in fits]))

@@ -7,7 +7,7 @@ scan.  A labeling is the nearest plane of a model and is never stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -154,15 +154,14 @@ def first_pull(
     return float(problem.pressure(sums).max())
 
 
-def best_of(fits: Sequence[PlaneFit]) -> int:
-    """The start to keep: clusters that lie farthest apart.
+def cost_of(fit: PlaneFit) -> float:
+    """What a fit is judged by: the farther its clusters lie apart, the better.
 
     Of two clusters one collapsed if the other took all, and such a fit wins only where all have.
     Where one of several becomes too small, the others are still there.
     """
-    fine = [f.reason != TOO_SMALL or f.model.n_clusters > 2 for f in fits]
-    score = [f.separation - (0.0 if ok else 10.0) for f, ok in zip(fits, fine, strict=True)]
-    return int(np.argmax(score))
+    collapsed = fit.reason == TOO_SMALL and fit.model.n_clusters == 2
+    return -(fit.separation - (10.0 if collapsed else 0.0))
 
 
 def _silent(*_: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.planes.fit import Course, PlaneFit, best_of, first_pull, plane_fit
+from dmkc.clusterers.planes.fit import Course, PlaneFit, cost_of, first_pull, plane_fit
 from dmkc.clusterers.planes.solvers import WHOLE
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.prepare import Prepared
@@ -113,7 +113,7 @@ def learn_planes(
     then = None
     if not prepared.sample_is_all:
         then = from_fits(features, prepared.everywhere, settings, progress)
-    found = race(labelings, first, then, best_of)
+    found = race(labelings, first, then, cost_of)
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
 
@@ -129,11 +129,14 @@ def on_sample(
     sample, at = prepared.sample.with_labelings([s.labels for s in starts])
     problem = features.problem(settings)
     course = chosen(settings.course, problem, sample, progress)
+    rows, shares = features.rows(prepared.sample.columns), sample.weights / sample.weights.sum()
 
     def begin(name: str, column: int) -> Fit[PlaneSums, PlaneFit]:
         tell = progress.reporter(name, "sample", sample)
         fit = yield from plane_fit(problem, column, features.view, course, tell)
-        return replace(fit, separation=separation_of(prepared, features, fit.model))
+        planes = fit.model
+        apart = separation(rows, shares, planes.nearest(planes.scores(rows)))
+        return replace(fit, separation=apart)
 
     return Stage(sample, begin), [
         Named(s.name, column) for s, column in zip(starts, at, strict=True)
@@ -153,13 +156,6 @@ def from_fits(
         return replace(fit, separation=found.separation)
 
     return Stage(rows, begin)
-
-
-def separation_of(prepared: Prepared, features: PlaneFeatures, planes: Planes) -> float:
-    """How far the clusters of planes lie apart on the sample, in the planes' own features."""
-    sample = prepared.sample
-    rows, shares = features.rows(sample.columns), sample.weights / sample.weights.sum()
-    return separation(rows, shares, planes.nearest(planes.scores(rows)))
 
 
 def share_of_pull(n_features: int, n_rows: int) -> float:
