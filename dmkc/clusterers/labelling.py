@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
 
-from dmkc.data import Lazy, Rows
+from dmkc.data import Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.compiled import compiled
@@ -43,7 +43,7 @@ def _scores(columns, w, b, out):  # pragma: no cover - compiled
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores of one or more models for a block of raw columns."""
+    """Scores of one or more models for what is stored of a block."""
 
     w: np.ndarray
     b: np.ndarray
@@ -52,9 +52,9 @@ class Scorer:
     def of(cls, models: list[Affine], dtype: np.dtype) -> Scorer:
         return cls(np.array([m.w for m in models], dtype), np.array([m.b for m in models], dtype))
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        out = np.empty((len(columns), len(self.b)), columns.dtype)
-        _scores(columns, self.w, self.b, out)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        out = np.empty((len(stored), len(self.b)), stored.rows.dtype)
+        _scores(stored.rows, self.w, self.b, out)
         return out
 
 
@@ -64,8 +64,8 @@ class Decide:
 
     scorer: Scorer
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        scores = self.scorer(columns)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        scores = self.scorer(stored)
         if scores.shape[1] == 1:
             return (scores[:, 0] >= 0).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
@@ -77,8 +77,8 @@ class Nearest:
 
     scorer: Scorer
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        return np.abs(self.scorer(columns)).argmin(axis=1).astype(np.int32)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        return np.abs(self.scorer(stored)).argmin(axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Nearness:
 
     scorer: Scorer
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        distance = np.abs(self.scorer(columns))
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        distance = np.abs(self.scorer(stored))
         return distance[:, 0] - distance[:, 1] if distance.shape[1] == 2 else -distance
 
 
@@ -98,8 +98,8 @@ class Single:
 
     scorer: Scorer
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        return self.scorer(columns)[:, 0]
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        return self.scorer(stored)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class WeightedFeatures:
     features: FeatureMap
     root_weights: np.ndarray
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        return (self.features.features(columns) * self.root_weights).astype(columns.dtype)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        return (self.features.features(stored.rows) * self.root_weights).astype(stored.rows.dtype)
 
 
 class Columns(Protocol):
@@ -147,8 +147,8 @@ class SomeFeatures:
     features: FeatureMap
     chosen: np.ndarray
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        return self.features.features(columns)[:, self.chosen].astype(columns.dtype)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        return self.features.features(stored.rows)[:, self.chosen].astype(stored.rows.dtype)
 
 
 @dataclass(frozen=True)

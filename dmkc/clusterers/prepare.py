@@ -14,10 +14,17 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.spread import Layout, choose_mode, row_blocks, sample_of, spread
-from dmkc.data import Rows, Weighted
+from dmkc.clusterers.spread import (
+    Layout,
+    carried,
+    choose_mode,
+    row_blocks,
+    sample_of,
+    spread,
+)
+from dmkc.data import RowRecord, Rows
+from dmkc.data.record import rank_among, split_weights
 from dmkc.data.rows import scan_width
-from dmkc.data.weights import parted, rank_among
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
@@ -156,7 +163,6 @@ def prepare(
     layout = layout_of(rows, engine, settings)
     grid, mode, leaf_rows = layout.grid, layout.mode, layout.grid.leaf_rows
 
-    weighted, tied = sample_weight is not None, rows.tied is not None
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     positions = sample_of(rows, layout.sample_rows, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
@@ -171,18 +177,20 @@ def prepare(
     choice = None
     if callable(settings.landmarks):
         more = _standardised(around, scaling)
-        weights, kernels = survey.sample_weights, bank.resolved()
-        choice = settings.landmarks(SampleView(standardised, weights, positions, n, kernels, more))
+        heavy, kernels = survey.sample_weights, bank.resolved()
+        choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
         bank.use_landmarks(choice.landmarks)
-    maker = bank.fit(scaling, layout.dtype, leaf_rows, weighted, tied, settings.diagonals)
+    maker = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals)
 
     numbers = rank_among(rows.tied, positions) if rows.tied is not None else None
-    sample_rows = Weighted(survey.sample, survey.sample_weights, numbers)
-    sample = SampleRows(maker(sample_rows), leaf_rows, maker.weight_at)
+    weights = None if sample_weight is None else survey.sample_weights
+    sample_rows = RowRecord(survey.sample, weights, numbers)
+    sample = SampleRows(maker(sample_rows), leaf_rows)
     sample_is_all = len(positions) == n
     everywhere: RowSet = sample
     if not sample_is_all:
-        everywhere = spread(engine, blocks, grid, maker, mode, settings.store_path)
+        extra = carried(sample_weight, rows)
+        everywhere = spread(engine, blocks, grid, maker, mode, settings.store_path, extra)
     raw = FeatureMap.build(maker)
     features = raw.normalised(everywhere.column_mean(), sample.columns, sample.weights)
     if min_rows > 1:
@@ -264,8 +272,6 @@ class _Bank:
         scaling: Scaling,
         dtype: np.dtype,
         leaf_rows: int,
-        weighted: bool,
-        tied: bool,
         diagonals: bool,
     ) -> KernelPlan:
         """The plan of all kernels, each fitted to what it sees."""
@@ -278,8 +284,6 @@ class _Bank:
             self.view_of,
             dtype,
             leaf_rows,
-            weighted=weighted,
-            tied=tied,
             diagonals=diagonals,
         )
 
@@ -291,8 +295,8 @@ class _SeenRows:
     view: View
 
     def __call__(self, rows: Any) -> Any:
-        values, weights = parted(rows)
-        return self.view(values) if weights is None else Weighted(self.view(values), weights)
+        values, weights = split_weights(rows)
+        return self.view(values) if weights is None else RowRecord(self.view(values), weights)
 
 
 def _columns_of_kernels(kernels: Iterable[Kernel], rows: Rows) -> list[tuple[int, ...] | None]:
@@ -325,7 +329,7 @@ def _standardised(around: Any, scaling: Scaling) -> Known | None:
     """Rows around the given ones after scaling, with their weights."""
     if around is None:
         return None
-    rows, weights = parted(around)
+    rows, weights = split_weights(around)
     standardised = scaling.apply(rows)
     return standardised, np.ones(len(standardised)) if weights is None else weights
 

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dmkc.kernels.plan import padded
+from dmkc.data import RowRecord
 from dmkc.scan.base import Scan, Through
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.requests import Answer, Request, RowForm
+from dmkc.scan.requests import Answer, GivenLabels, Request
 
 
 class RowSet(ABC):
-    """Rows as raw kernel columns, behind one function: run a scan over all of them."""
+    """Records of what is stored of rows, behind one function: run a scan over all of them."""
 
     n_rows: int
     width: int
     dtype: np.dtype
     n_scans: int
-    weight_at: int
-    """The column that holds the rows' weights; negative: every row weighs 1."""
 
     @abstractmethod
     def run(self, scan: Scan) -> Node:
@@ -34,18 +32,14 @@ class RowSet(ABC):
 
     @abstractmethod
     def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
-        """The values of a function of the columns for every row, in this process."""
-
-    @property
-    def form(self) -> RowForm:
-        return RowForm(self.width, self.dtype, self.weight_at)
+        """The values of a function of records for every row, in this process."""
 
     def answer(self, requests: Sequence[Request[Answer]]) -> list[Answer]:
         """What several fits ask for; requests of one kind are answered by one scan."""
         found: dict[int, Answer] = {}
         for kind in dict.fromkeys(type(request) for request in requests):
             asked = {k: request for k, request in enumerate(requests) if type(request) is kind}
-            scan = kind.shared_scan(list(asked.values()), self.form)
+            scan = kind.shared_scan(list(asked.values()), self.dtype)
             found.update(zip(asked, scan.unpack(self.run(scan)), strict=True))
         return [found[k] for k in range(len(requests))]
 
@@ -82,8 +76,7 @@ class SpreadRows(RowSet):
     width: int
     dtype: np.dtype
     make: Callable[[Any], Any] | None
-    """Makes the columns on every scan; None when the blocks are columns already."""
-    weight_at: int = -1
+    """Makes what is scanned anew on every scan; None when the blocks hold it already."""
     n_scans: int = 0
 
     @property
@@ -103,20 +96,28 @@ class SpreadRows(RowSet):
 
 @dataclass
 class SampleRows(RowSet):
-    """A few thousand rows in this process, with labelings as extra columns.
+    """A few thousand rows in this process.
 
-    A labeling that no model describes (a start) becomes one more column of the matrix, so that
-    scans need no labels beside the rows.
+    A labeling that no model describes (a start) is one more column of their labels, so that scans
+    need no labels beside the record.
     """
 
-    columns: np.ndarray
+    record: RowRecord
     leaf_rows: int
-    weight_at: int = -1
     n_scans: int = 0
 
     @property
+    def columns(self) -> np.ndarray:
+        """What is stored of the rows."""
+        return self.record.rows
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.record.weights_in(np.dtype(np.float64))
+
+    @property
     def n_rows(self) -> int:  # type: ignore[override]
-        return len(self.columns)
+        return len(self.record)
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -129,32 +130,20 @@ class SampleRows(RowSet):
     def run(self, scan: Scan) -> Node:
         self.n_scans += 1
         with one_blas_thread():
-            return scan.block(self.columns, 0, self.leaf_rows)
+            return scan.block(self.record, 0, self.leaf_rows)
 
     def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
         self.n_scans += 1
-        return func(self.columns)
+        return func(self.record)
 
-    def with_labelings(self, labelings: Sequence[np.ndarray]) -> tuple[SampleRows, list[int]]:
-        """The same rows with these cluster numbers as extra columns, and where those are."""
-        n, width = self.columns.shape
-        columns = np.zeros((n, padded(width + len(labelings))), self.columns.dtype)
-        columns[:, :width] = self.columns
-        for k, labels in enumerate(labelings):
-            columns[:, width + k] = labels
-        places = [width + k for k in range(len(labelings))]
-        return SampleRows(columns, self.leaf_rows, self.weight_at), places
+    def with_labelings(
+        self, labelings: Sequence[np.ndarray]
+    ) -> tuple[SampleRows, list[GivenLabels]]:
+        """The same rows with these cluster numbers, and how to ask for each of them."""
+        labels = np.stack(labelings, axis=1).astype(np.int32)
+        asked = [GivenLabels(column) for column in range(len(labelings))]
+        return SampleRows(replace(self.record, labels=labels), self.leaf_rows), asked
 
     def of_weight_one(self, which: np.ndarray) -> SampleRows:
         """Some of the rows, each of weight 1."""
-        columns = self.columns[which]
-        if self.weight_at >= 0:
-            columns[:, self.weight_at] = 1.0
-        return SampleRows(columns, self.leaf_rows, self.weight_at)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """Weights of the rows."""
-        if self.weight_at < 0:
-            return np.ones(len(self.columns))
-        return self.columns[:, self.weight_at].astype(np.float64)
+        return SampleRows(replace(self.record[which], weights=None), self.leaf_rows)

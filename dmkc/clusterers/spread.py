@@ -16,7 +16,8 @@ import numpy as np
 import zarr
 
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.data import Lazy, Rows, as_rows, check_weights, with_weights
+from dmkc.data import Lazy, RowRecord, Rows, check_weights, with_weights
+from dmkc.data.blocks import ReaderSource
 from dmkc.errors import UserError
 from dmkc.kernels import KernelPlan
 from dmkc.scan.base import Scan
@@ -98,58 +99,85 @@ def row_blocks(
     return blocks
 
 
+def carried(sample_weight: Any, rows: Rows) -> tuple[str, ...]:
+    """The parts of records that come with the rows."""
+    there = {"weights": sample_weight is not None, "constrained": rows.tied is not None}
+    return tuple(name for name, has in there.items() if has)
+
+
 def spread(
     engine: Engine,
     blocks: Sequence[Block],
     grid: Grid,
-    maker: KernelPlan,
+    plan: KernelPlan,
     mode: str,
     store_path: str | None,
+    extra: tuple[str, ...],
 ) -> SpreadRows:
-    """The columns of all blocks in the chosen way."""
+    """What is stored of all blocks, in the chosen way; `extra` are the parts beside the values."""
     make, keep = None, None
     if mode == "persist":
-        blocks = engine.hold(maker, blocks, "columns")
+        blocks = engine.hold(plan, blocks, "columns")
     elif mode == "store":
-        folder = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
-        path = os.path.join(folder, "columns.zarr")
-        _create(path, grid, maker)
-        engine.scan(StoreScan(maker, path), blocks, grid)
-        blocks = list(as_rows(path).blocks(grid.block_rows))
-        keep = folder
+        keep = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
+        reader = StoredReader(os.path.join(keep, "columns.zarr"), _create(keep, grid, plan, extra))
+        engine.scan(StoreScan(plan, reader), blocks, grid)
+        blocks = ReaderSource(reader, grid.n_rows).blocks(grid.block_rows)
     else:
-        make = maker
-    rows = SpreadRows(engine, grid, blocks, maker.width, maker.dtype, make, maker.weight_at)
+        make = plan
+    rows = SpreadRows(engine, grid, blocks, plan.width, plan.dtype, make)
     if keep is not None:
         weakref.finalize(rows, shutil.rmtree, keep, ignore_errors=True)
     return rows
 
 
 @dataclass(frozen=True)
-class StoreScan(Scan):
-    """Writes the columns of every block to a Zarr array; each block is one chunk."""
+class StoredReader:
+    """Reads records whose parts are arrays of a Zarr group."""
 
-    maker: KernelPlan
     path: str
+    parts: tuple[str, ...]
+
+    def read(self, start: int, stop: int) -> RowRecord:
+        group: Any = zarr.open_group(self.path, mode="r")
+        return RowRecord(**{name: np.asarray(group[name][start:stop]) for name in self.parts})
+
+
+@dataclass(frozen=True)
+class StoreScan(Scan):
+    """Writes what is stored of every block to a Zarr group; each block is one chunk."""
+
+    plan: KernelPlan
+    reader: StoredReader
     name = "store"
     recorded = False
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[int]:
-        columns = self.maker(rows)
-        array = zarr.open_array(self.path, mode="r+")
-        array[first_row : first_row + len(columns)] = columns
-        return (len(columns),)
+        record = self.plan(rows)
+        group: Any = zarr.open_group(self.reader.path, mode="r+")
+        for name in self.reader.parts:
+            group[name][first_row : first_row + len(record)] = vars(record)[name]
+        return (len(record),)
 
 
-def _create(path: str, grid: Grid, maker: KernelPlan) -> None:
-    zarr.create_array(
-        path,
-        shape=(grid.n_rows, maker.width),
-        chunks=(grid.block_rows, maker.width),
-        dtype=np.dtype(maker.dtype).name,
-        compressors=None,  # random-looking numbers: compression would only cost time
-        fill_value=np.nan,  # a chunk that was lost is noticed
-    )
+def _create(folder: str, grid: Grid, plan: KernelPlan, extra: tuple[str, ...]) -> tuple[str, ...]:
+    """An empty array for every part of the records."""
+    parts: dict[str, tuple[tuple[int, ...], np.dtype]] = {"rows": ((plan.width,), plan.dtype)}
+    if plan.diagonals:
+        parts["diagonals"] = ((len(plan.fitted),), np.dtype(np.float64))
+    for name in extra:
+        parts[name] = ((), plan.dtype if name == "weights" else np.dtype(np.int64))
+    group = zarr.create_group(os.path.join(folder, "columns.zarr"))
+    for name, (tail, dtype) in parts.items():
+        group.create_array(
+            name,
+            shape=(grid.n_rows, *tail),
+            chunks=(grid.block_rows, *tail),
+            dtype=dtype.name,
+            compressors=None,  # random-looking numbers: compression would only cost time
+            fill_value=np.nan if dtype.kind == "f" else 0,  # a chunk that was lost is noticed
+        )
+    return tuple(parts)
 
 
 def _store_parent(store_path: str | None) -> str | None:

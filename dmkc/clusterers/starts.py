@@ -201,7 +201,7 @@ def _features_by_kernel(
     """Every kernel's features of the sample, and of the rows around it."""
     features = prepared.features
     phi, more = features.features(prepared.sample.columns), prepared.view.around
-    wide = None if more is None else features.features(features.columns(prepared.around))
+    wide = None if more is None else features.features(features.columns(prepared.around).rows)
     for kernel, (a, b) in zip(features.kernels, pairwise(features.offsets), strict=True):
         around = None if more is None or wide is None else (wide[:, a:b], more[1])
         yield kernel, phi[:, a:b], around

@@ -11,8 +11,8 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import TRAIN_ROWS
 from dmkc.clusterers.prepare import FeatureSettings, sample_size
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.clusterers.spread import choose_mode, row_blocks, spread
-from dmkc.data import Rows, Weighted, as_rows, check_weights, with_weights
+from dmkc.clusterers.spread import carried, choose_mode, row_blocks, spread
+from dmkc.data import RowRecord, Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
@@ -64,7 +64,7 @@ def take_subset(
     at = np.searchsorted(wanted, positions)
     around = None
     if wanted is not positions:
-        around = values if sample_weight is None else Weighted(values, weights)
+        around = values if sample_weight is None else RowRecord(values, weights)
     chosen = None if sample_weight is None else weights[at]
     taken = as_rows(values[at])
     if rows.tied is not None:
@@ -88,4 +88,5 @@ def spread_all(
     grid = engine.grid(n, width, maker.leaf_rows)
     mode = choose_mode(settings, n, d, maker.width, np.dtype(maker.dtype).itemsize, engine)
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
-    return spread(engine, blocks, grid, maker, mode, settings.store_path), mode
+    extra = carried(sample_weight, rows)
+    return spread(engine, blocks, grid, maker, mode, settings.store_path, extra), mode

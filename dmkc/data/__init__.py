@@ -3,19 +3,19 @@
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.data.container import Container
 from dmkc.data.entry import as_rows
+from dmkc.data.record import RowRecord, as_record, check_weights, split_weights, with_weights
 from dmkc.data.rows import Rows
-from dmkc.data.weights import Weighted, check_weights, numbers_of, parted, with_weights
 
 __all__ = [
     "Block",
     "Container",
     "Lazy",
     "Read",
+    "RowRecord",
     "Rows",
-    "Weighted",
+    "as_record",
     "as_rows",
     "check_weights",
-    "numbers_of",
-    "parted",
+    "split_weights",
     "with_weights",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dmkc.data.blocks import Block
 from dmkc.data.container import Container
-from dmkc.data.weights import with_numbers
+from dmkc.data.record import with_constrained
 
 
 class Source(Protocol):
@@ -43,7 +43,7 @@ class Rows:
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
         blocks = self.source.blocks(block_rows)
-        return blocks if self.tied is None else with_numbers(blocks, self.tied)
+        return blocks if self.tied is None else with_constrained(blocks, self.tied)
 
 
 def scan_width(rows: Rows) -> int:

@@ -69,10 +69,6 @@ class FeatureMap:
             scales.append(power**-0.5 if power > CONSTANT * whole else 0.0)
         return replace(self, mean=means, scale=tuple(scales))
 
-    def unweighted(self) -> FeatureMap:
-        """The same map for rows that come without weights and numbers."""
-        return replace(self, columns=replace(self.columns, weighted=False, tied=False))
-
     def to_columns(self, v: np.ndarray, b: float) -> Affine:
         """The model v.Phi(x) + b as a score on raw columns."""
         w = np.zeros(self.columns.width)

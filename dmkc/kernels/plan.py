@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.data import numbers_of, parted
+from dmkc.data import RowRecord, as_record
 from dmkc.kernels.base import FittedKernel, Kernel
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Scaling, Tiles, View
@@ -41,10 +41,6 @@ class KernelPlan:
     dtype: np.dtype
     leaf_rows: int
     """Leaves of the rows this plan is for: tiles never straddle two leaves."""
-    weighted: bool = False
-    """Whether rows come with weights, which become one more column."""
-    tied: bool = False
-    """Whether some rows come with numbers, which become the column after that."""
     diagonals: bool = False
     """Whether stored values are followed by every kernel's k(x, x)."""
 
@@ -81,24 +77,8 @@ class KernelPlan:
 
     @property
     def width(self) -> int:
-        extra = self.weighted + self.tied + self.diagonals * len(self.fitted)
-        return padded(self.offsets[-1] + extra)
-
-    @property
-    def diagonal_at(self) -> int:
-        """The first of the columns that hold k(x, x)."""
-        return self.offsets[-1]
-
-    @property
-    def weight_at(self) -> int:
-        """The column that holds the weights, or -1."""
-        return self.offsets[-1] + self.diagonals * len(self.fitted) if self.weighted else -1
-
-    @property
-    def tie_at(self) -> int:
-        """The column that holds the numbers of tied rows (0: not tied), or -1."""
-        before = self.offsets[-1] + self.diagonals * len(self.fitted)
-        return before + self.weighted if self.tied else -1
+        """Numbers that are stored of a row, with some zeros behind them."""
+        return padded(self.offsets[-1])
 
     @property
     def n_landmarks(self) -> int:
@@ -106,26 +86,25 @@ class KernelPlan:
         found = [fitted.state().get("landmarks") for fitted in self.fitted]
         return sum(len(points) for points in {id(p): p for p in found if p is not None}.values())
 
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Stored values of a block, tile by tile within each leaf: bits never depend on blocks.
+    def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
+        """What is stored of a block, tile by tile within each leaf: bits never depend on blocks.
 
-        They are written to the first rows of `out`, if that is given.
+        Stored values are written to the first rows of `out`, if that is given.
         """
-        numbers = numbers_of(rows)
-        rows, weights = parted(rows)
+        record = as_record(rows)
         if out is None:
-            out = np.empty((rows.shape[0], self.width), self.dtype)
-        out = out[: rows.shape[0]]
+            out = np.empty((len(record), self.width), self.dtype)
+        out = out[: len(record)]
         out[:, self.offsets[-1] :] = 0
+        diagonals = np.empty((len(record), len(self.fitted))) if self.diagonals else None
         for number, view in enumerate(self.views):
-            self._fill_view(number, view, rows, out)
-        if self.weighted:
-            out[:, self.weight_at] = 1.0 if weights is None else weights
-        if self.tied and numbers is not None:
-            out[:, self.tie_at] = numbers
-        return out
+            self._fill_view(number, view, record.rows, out, diagonals)
+        weights = None if record.weights is None else record.weights.astype(self.dtype)
+        return RowRecord(out, weights, record.constrained, diagonals)
 
-    def _fill_view(self, number: int, view: View, rows: Any, out: np.ndarray) -> None:
+    def _fill_view(
+        self, number: int, view: View, rows: Any, out: np.ndarray, diagonals: np.ndarray | None
+    ) -> None:
         """The stored values of the kernels that see this view."""
         edges = self.offsets
         here = [k for k, seen in enumerate(self.view_of) if seen == number]
@@ -133,5 +112,5 @@ class KernelPlan:
         for place, tile in tiles.of(rows):
             for k in here:
                 self.fitted[k].fill(tile, out[place], edges[k])
-                if self.diagonals:
-                    out[place, self.diagonal_at + k] = self.fitted[k].diagonal(tile)
+                if diagonals is not None:
+                    diagonals[place, k] = self.fitted[k].diagonal(tile)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dmkc.data import RowRecord
 from dmkc.kernels.features import FeatureMap
 from dmkc.kernels.plan import KernelPlan
 
@@ -34,7 +35,7 @@ class RowScales:
     """Whether rows are divided by the root of the centred diagonal, too."""
 
     @classmethod
-    def of(cls, features: FeatureMap, sample: np.ndarray, weights: np.ndarray, cosine: bool):
+    def of(cls, features: FeatureMap, sample: RowRecord, weights: np.ndarray, cosine: bool):
         """The scales of a centred feature map; with `cosine` off, kernels have mean diagonal 1."""
         columns = features.columns
         edges = columns.offsets
@@ -49,10 +50,10 @@ class RowScales:
             scales = replace(scales, factors=alive / np.sqrt(np.where(mean > 0, mean, 1.0)))
         return scales
 
-    def diagonal(self, columns: np.ndarray) -> np.ndarray:
+    def diagonal(self, stored: RowRecord) -> np.ndarray:
         """The centred k(x, x) of every row and kernel; 0 for rows at a kernel's mean."""
-        edges, at = self.columns.offsets, self.columns.diagonal_at
-        own = columns[:, at : at + len(self.squares)].astype(np.float64)
+        edges, columns, own = self.columns.offsets, stored.rows, stored.diagonals
+        assert own is not None
         out = own + self.squares
         terms = np.abs(own) + self.squares
         for p in range(len(self.squares)):
@@ -60,9 +61,9 @@ class RowScales:
             out[:, p] -= 2.0 * (columns[:, part] @ self.tilts[part])
         return np.where(out > SMALLEST * terms, out, 0.0) * (self.factors > 0)
 
-    def __call__(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, stored: RowRecord) -> tuple[np.ndarray, np.ndarray]:
         """The factor of every row and kernel, and the k(x, x) that it leads to."""
-        diagonal = self.diagonal(columns)
+        diagonal = self.diagonal(stored)
         if not self.cosine:
             return np.broadcast_to(self.factors, diagonal.shape), diagonal * self.factors**2
         there = diagonal > 0
@@ -80,28 +81,28 @@ class UnitFeatures:
     def offsets(self) -> tuple[int, ...]:
         return self.features.offsets
 
-    def __call__(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, stored: RowRecord) -> tuple[np.ndarray, np.ndarray]:
         """Features of some rows and the kernels' values k(x, x)."""
-        scales, own = self.scales(columns)
+        scales, own = self.scales(stored)
         edges, inner = self.features.columns.offsets, self.offsets
-        out = np.empty((len(columns), inner[-1]))
-        for p, (mean, stored) in enumerate(
+        out = np.empty((len(stored), inner[-1]))
+        for p, (mean, forward) in enumerate(
             zip(self.features.mean, self.features.maps, strict=True)
         ):
-            part = columns[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
+            part = stored.rows[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
             target = out[:, inner[p] : inner[p + 1]]
-            np.subtract(stored.forward(part), mean, out=target)
+            np.subtract(forward.forward(part), mean, out=target)
             target *= scales[:, p : p + 1]
         return out, own
 
-    def compressed(self, columns: np.ndarray, weights: np.ndarray, most: int) -> UnitFeatures:
+    def compressed(self, sample: RowRecord, weights: np.ndarray, most: int) -> UnitFeatures:
         """At most `most` features in all: of every kernel those that vary most in a sample.
 
         Kernels with fewer features than their share keep them all.
         """
         if self.offsets[-1] <= most:
             return self
-        features, _ = self(columns)
+        features, _ = self(sample)
         features *= np.sqrt(weights)[:, None]
         sizes = np.diff(self.offsets)
         keep = _shares(sizes, most)
@@ -150,25 +151,20 @@ class Embedding:
     def n_dimensions(self) -> int:
         return self.matrix.shape[1]
 
-    def turned(self, columns: np.ndarray, weights: np.ndarray) -> Embedding:
+    def turned(self, sample: RowRecord, weights: np.ndarray) -> Embedding:
         """The same with every coordinate's sign such that a sample's third moment is positive.
 
         Eigenvectors have no sign of their own.
         """
-        sides = np.where(weights @ self(columns) ** 3 < 0, -1.0, 1.0)
+        sides = np.where(weights @ self(sample) ** 3 < 0, -1.0, 1.0)
         return replace(self, matrix=self.matrix * sides, offsets=self.offsets * sides)
 
-    def unweighted(self) -> Embedding:
-        """The same for rows that come without weights."""
-        bare = replace(self.columns, weighted=False)
-        return replace(self, scales=replace(self.scales, columns=bare))
-
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        scales, _ = self.scales(columns)
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        scales, _ = self.scales(stored)
         edges = self.columns.offsets
         out = -(scales @ self.offsets)
         for p in range(len(self.offsets)):
-            part = columns[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
+            part = stored.rows[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
             out += scales[:, p : p + 1] * (part @ self.matrix[edges[p] : edges[p + 1]])
         if self.unit_rows:
             size = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]

@@ -15,10 +15,12 @@ from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.clusterers.together import run_together
+from dmkc.data import RowRecord
 from dmkc.errors import UserError
 from dmkc.scan.grid import leaf_rows_for
 from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.planes import Planes
+from dmkc.scan.requests import GivenLabels
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ def fit_planes(
         raise UserError("y must have at least two different classes.")
     d = rows.shape[1]
     problem = PlaneProblem(len(classes), c1, c2, ridge, hinge, together, np.arange(d + 1))
-    columns = SampleRows(np.column_stack([rows, z]), leaf_rows_for(d))
-    solving = solve_convex(Asker(problem, d, None, None), solver, None, tol, lambda *_: None)
+    columns = SampleRows(RowRecord(rows, labels=z[:, None]), leaf_rows_for(d))
+    asker = Asker(problem, GivenLabels(0), None, None)
+    solving = solve_convex(asker, solver, None, tol, lambda *_: None)
     with one_blas_thread():
         (found,) = run_together([solving], columns)
     w = found.model.spread(d)

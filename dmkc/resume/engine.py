@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import parted
+from dmkc.data import split_weights
 from dmkc.resume.journal import CheckpointError, Journal
 from dmkc.resume.records import NotRecordable, digest, from_bytes, to_bytes
 from dmkc.scan.base import Scan, leaves
@@ -48,7 +48,7 @@ class Audited(Scan):
 
 
 def _fingerprint(leaf: Any) -> bytes:
-    rows, weights = parted(leaf)
+    rows, weights = split_weights(leaf)
     if sp.issparse(rows):
         parts = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]
     else:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import parted
+from dmkc.data import split_weights
 from dmkc.scan import nearest as loops
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
-from dmkc.scan.requests import RowForm, SharedScan
+from dmkc.scan.requests import SharedScan
 
 STACK_BYTES = 8 << 20
 """Sums of several leaves that are formed at once."""
@@ -76,7 +76,7 @@ class Centroids:
 
     def sums(self, rows: Any, leaf_rows: int) -> Node:
         """Sums, weights and lowest scores of an aligned run of leaves."""
-        rows, weights = parted(rows)
+        rows, weights = split_weights(rows)
         rows = self.frame.values(rows)
         weights = np.empty(0) if weights is None else weights
         n_starts, k, d = self.centres.shape
@@ -126,7 +126,7 @@ class CentroidRequest:
     """Clusters x columns, in the frame."""
 
     @classmethod
-    def shared_scan(cls, requests: Sequence[CentroidRequest], rows: RowForm) -> KMeansScan:
+    def shared_scan(cls, requests: Sequence[CentroidRequest], dtype: np.dtype) -> KMeansScan:
         centres = np.stack([request.centres for request in requests])
         return KMeansScan(Centroids(requests[0].frame, centres))
 
@@ -182,7 +182,7 @@ class CostScan(Scan):
         )
 
     def _leaf(self, leaf: Any) -> Node:
-        rows, weights = parted(leaf)
+        rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
             weights = np.ones(len(labels))
@@ -210,7 +210,7 @@ class FarScan(Scan):
         )
 
     def _leaf(self, leaf: Any, first_row: int) -> Node:
-        rows, weights = parted(leaf)
+        rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
             weights = np.ones(len(labels))

@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan import fused
 from dmkc.scan.base import leaves
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
-from dmkc.scan.requests import RowForm, SharedScan
+from dmkc.scan.requests import GivenLabels, SharedScan
 
 FUSED_MODELS = 1
 """Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
 TILE_ROWS = 512
+NO_LABELS = np.empty((0, 0), np.int32)
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,12 @@ class Affine:
 class CutRequest:
     """Cuts asked for at several models under one labeling."""
 
-    label: Affine
+    label: Affine | GivenLabels
     models: tuple[Affine, ...]
 
-    def widened(self, width: int) -> CutRequest:
-        models = tuple(widened(m, width) for m in self.models)
-        return CutRequest(widened(self.label, width), models)
-
     @classmethod
-    def shared_scan(cls, requests: Sequence[CutRequest], rows: RowForm) -> CutScan:
-        wide = [request.widened(rows.width) for request in requests]
-        return CutScan.of(wide, rows.dtype, rows.weight_at)
+    def shared_scan(cls, requests: Sequence[CutRequest], dtype: np.dtype) -> CutScan:
+        return CutScan.of(requests, dtype)
 
 
 @dataclass(frozen=True)
@@ -85,38 +82,44 @@ class CutScan(SharedScan[list[CutSums]]):
     model_b: np.ndarray
     owner: np.ndarray
     """Which labeling each model belongs to."""
-    weight_at: int = -1
-    """The column that holds the rows' weights; negative: every row weighs 1."""
+    given: np.ndarray
+    """The column of given labels of each labeling; -1: it is a model's."""
     name = "cuts"
 
     @classmethod
-    def of(cls, requests: Sequence[CutRequest], dtype: np.dtype, weight_at: int = -1) -> CutScan:
+    def of(cls, requests: Sequence[CutRequest], dtype: np.dtype) -> CutScan:
         """One scan for all requests."""
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
+        nothing = Affine(np.zeros_like(models[0].w), 0.0)
+        labels = [nothing if isinstance(r.label, GivenLabels) else r.label for r in requests]
         return cls(
-            np.array([r.label.w for r in requests], dtype),
-            np.array([r.label.b for r in requests], dtype),
+            np.array([label.w for label in labels], dtype),
+            np.array([label.b for label in labels], dtype),
             np.array([m.w for m in models], dtype),
             np.array([m.b for m in models], dtype),
             np.array(owner, np.int64),
-            weight_at,
+            given_columns([r.label for r in requests]),
         )
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        record = as_record(rows)
         if len(self.owner) <= FUSED_MODELS:
-            return self._fused(rows, first_row, leaf_rows)
-        parts = (self._product(leaf, at) for leaf, at in leaves(rows, first_row, leaf_rows))
+            return self._fused(record, first_row, leaf_rows)
+        parts = (self._product(leaf, at) for leaf, at in leaves(record, first_row, leaf_rows))
         return fold_leaves(parts, self.merge)
 
-    def _fused(self, columns: np.ndarray, first: int, leaf_rows: int) -> Node:
+    def _fused(self, record: RowRecord, first: int, leaf_rows: int) -> Node:
+        columns = record.rows
         n_leaves, n_models = -(-len(columns) // leaf_rows), len(self.owner)
         sums = np.zeros((n_leaves, n_models, columns.shape[1]))
         scalars = np.zeros((n_leaves, n_models, fused.SCALARS))
         label_hashes = np.zeros((n_leaves, n_models), np.uint64)
         fused.cuts_of_leaves(
             columns,
-            self.weight_at,
+            np.empty(0, columns.dtype) if record.weights is None else record.weights,
+            NO_LABELS if record.labels is None else record.labels,
+            self.given,
             self.label_w,
             self.label_b,
             self.model_w,
@@ -130,7 +133,8 @@ class CutScan(SharedScan[list[CutSums]]):
         )
         return fold_stack(sums), fold_stack(scalars), fold_stack(label_hashes)
 
-    def _product(self, leaf: np.ndarray, first: int) -> Node:
+    def _product(self, record: RowRecord, first: int) -> Node:
+        leaf, weights = record.rows, record.weights_in(record.rows.dtype)
         n_labels, n_models = len(self.label_b), len(self.owner)
         all_w = np.ascontiguousarray(np.concatenate([self.label_w, self.model_w]).T)
         all_b = np.concatenate([self.label_b, self.model_b])[:, None]
@@ -141,10 +145,14 @@ class CutScan(SharedScan[list[CutSums]]):
             tile = leaf[start : start + TILE_ROWS]
             scores = np.ascontiguousarray((tile @ all_w).T)
             scores += all_b
+            for s in np.flatnonzero(self.given >= 0):
+                assert record.labels is not None
+                side = record.labels[start : start + TILE_ROWS, self.given[s]] > 0
+                scores[s] = np.where(side, 1.0, -1.0)
             mask = np.empty((n_models, len(tile)), leaf.dtype)
             fused.masks_of_scores(
                 scores,
-                weights_of(tile, self.weight_at),
+                weights[start : start + TILE_ROWS],
                 n_labels,
                 self.owner,
                 first + start,
@@ -164,12 +172,6 @@ class CutScan(SharedScan[list[CutSums]]):
         return found
 
 
-def weights_of(tile: np.ndarray, weight_at: int) -> np.ndarray:
-    """The weights of a tile's rows."""
-    return np.ones(len(tile), tile.dtype) if weight_at < 0 else tile[:, weight_at].copy()
-
-
-def widened(affine: Affine, width: int) -> Affine:
-    """The same score on rows that have further columns."""
-    missing = width - len(affine.w)
-    return affine if missing == 0 else Affine(np.pad(affine.w, (0, missing)), affine.b)
+def given_columns(labels: Sequence[Any]) -> np.ndarray:
+    """The columns of given labels, -1 where a labeling is a model's."""
+    return np.array([x.column if isinstance(x, GivenLabels) else -1 for x in labels], np.int64)

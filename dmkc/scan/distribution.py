@@ -12,19 +12,20 @@ constraints tie have their labels in a table, and the scan returns their scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS, weights_of
+from dmkc.scan.cuts import TILE_ROWS
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
-from dmkc.scan.multiclass import Scores, widened_scores
-from dmkc.scan.requests import RowForm, SharedScan
+from dmkc.scan.multiclass import Scores
+from dmkc.scan.requests import SharedScan
 
 STEPS = (0.5, 0.25, 0.1, 0.02)
 """Parts of a step at which losses are found beside those at its end."""
@@ -63,26 +64,15 @@ class DistributionRequest:
     """Where the step that led to `point` began."""
     shape: LossShape
     used: int
-    """Raw columns that features are made of; those behind them are weights and the like."""
-    tie_at: int
-    """The column that numbers the tied rows from 1 on, 0 being free; negative: none are tied."""
+    """Stored values that features are made of; behind them are zeros."""
     curved: bool
     """Whether the Hessian is wanted."""
 
-    def widened(self, width: int) -> DistributionRequest:
-        return replace(
-            self,
-            label=widened_scores(self.label, width),
-            point=widened_scores(self.point, width),
-            before=widened_scores(self.before, width),
-        )
-
     @classmethod
     def shared_scan(
-        cls, requests: Sequence[DistributionRequest], rows: RowForm
+        cls, requests: Sequence[DistributionRequest], dtype: np.dtype
     ) -> DistributionScan:
-        wide = [request.widened(rows.width) for request in requests]
-        return DistributionScan.of(wide, rows.dtype, rows.weight_at)
+        return DistributionScan.of(requests, dtype)
 
 
 @dataclass(frozen=True)
@@ -129,15 +119,11 @@ class DistributionScan(SharedScan[DistributionSums]):
     """(models, 4): theta, nu, and what free and tied rows count for."""
     n_scores: int
     used: int
-    tie_at: int
     curved: bool
-    weight_at: int
     name = "losses"
 
     @classmethod
-    def of(
-        cls, requests: Sequence[DistributionRequest], dtype: np.dtype, weight_at: int
-    ) -> DistributionScan:
+    def of(cls, requests: Sequence[DistributionRequest], dtype: np.dtype) -> DistributionScan:
         parts = [s for r in requests for s in (r.label, r.point, r.before)]
         shapes = [(r.shape.theta, r.shape.nu, r.shape.free, r.shape.tied) for r in requests]
         first = requests[0]
@@ -148,9 +134,7 @@ class DistributionScan(SharedScan[DistributionSums]):
             np.array(shapes, np.float64),
             len(first.label.b),
             first.used,
-            first.tie_at,
             any(r.curved for r in requests),
-            weight_at,
         )
 
     @property
@@ -159,14 +143,19 @@ class DistributionScan(SharedScan[DistributionSums]):
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
         all_w = np.ascontiguousarray(self.weights.T)
-        parts = (self._leaf(x, at, all_w) for x, at in leaves(rows, first_row, leaf_rows))
+        record = as_record(rows)
+        parts = (self._leaf(x, at, all_w) for x, at in leaves(record, first_row, leaf_rows))
         return fold_leaves(parts, self.merge)
 
     def merge(self, left: Node, right: Node) -> Node:
         sums = tuple(a + b for a, b in zip(left[:-1], right[:-1], strict=True))
         return (*sums, np.concatenate([left[-1], right[-1]], axis=1))
 
-    def _leaf(self, leaf: np.ndarray, first: int, all_w: np.ndarray) -> Node:
+    def _leaf(self, record: RowRecord, first: int, all_w: np.ndarray) -> Node:
+        leaf, weights = record.rows, record.weights_in(np.dtype(np.float64))
+        ties = record.constrained
+        if ties is None:
+            ties = np.zeros(len(leaf), np.int64)
         n_models, s, d = len(self.shapes), self.n_scores, self.used
         many = n_models * s
         slope, cross = np.zeros((2, many, d))
@@ -180,11 +169,11 @@ class DistributionScan(SharedScan[DistributionSums]):
             tile = leaf[start : start + TILE_ROWS]
             scores = (tile @ all_w).astype(np.float64)
             scores += self.biases
-            tie = _ties_of(tile, self.tie_at)
+            tie = ties[start : start + TILE_ROWS]
             pull, curve = np.zeros((2, many, len(tile)))
             _pulls(
                 scores,
-                weights_of(tile, self.weight_at).astype(np.float64),
+                weights[start : start + TILE_ROWS],
                 tie,
                 self.tied,
                 self.shapes,
@@ -309,10 +298,3 @@ def _pulls(
                     lack = max(1.0 - theta - margin, 0.0)
                     excess = max(margin - 1.0 - theta, 0.0)
                     out[OWN] += count * (lack * lack + nu * excess * excess)
-
-
-def _ties_of(tile: np.ndarray, tie_at: int) -> np.ndarray:
-    """The numbers of a tile's tied rows, 0 for free ones."""
-    if tie_at < 0:
-        return np.zeros(len(tile), np.int64)
-    return tile[:, tie_at].astype(np.int64)

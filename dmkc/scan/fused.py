@@ -40,7 +40,9 @@ def row_hashes(first_row, n):  # pragma: no cover - compiled
 @compiled
 def cuts_of_leaves(
     columns,
-    weight_at,
+    weights,
+    labels,
+    given,
     label_w,
     label_b,
     model_w,
@@ -54,7 +56,8 @@ def cuts_of_leaves(
 ):  # pragma: no cover - compiled
     """Cuts of a few models, one leaf after the other, into sums[leaf, model] and the like.
 
-    The weights of the rows are the column `weight_at`, or 1 when it is negative.
+    All rows weigh 1 where there are no weights.  A labeling is a column of `labels` where `given`
+    says which, and else the sign of a score.
     """
     n, d = columns.shape
     n_labels, n_models = label_w.shape[0], model_w.shape[0]
@@ -62,14 +65,18 @@ def cuts_of_leaves(
     zero, one, tie = kind(0), kind(1), kind(TIE)
     partial = np.zeros((n_models, d), columns.dtype)
     side = np.empty(n_labels, columns.dtype)
+    weighted = weights.shape[0] > 0
     for leaf in range(sums.shape[0]):
         stop = min(n, (leaf + 1) * leaf_rows)
         for tile in range(leaf * leaf_rows, stop, ROWS_PER_PARTIAL):
             partial[:] = zero
             for i in range(tile, min(stop, tile + ROWS_PER_PARTIAL)):
                 row = columns[i]
-                w = row[weight_at] if weight_at >= 0 else one
+                w = weights[i] if weighted else one
                 for s in range(n_labels):
+                    if given[s] >= 0:
+                        side[s] = one if labels[i, given[s]] > 0 else -one
+                        continue
                     score = label_b[s]
                     for j in range(d):
                         score += row[j] * label_w[s, j]

@@ -17,7 +17,7 @@ from typing import Any
 from dask.sizeof import sizeof
 
 from dmkc.data import Read
-from dmkc.data.weights import parted
+from dmkc.data.record import split_weights
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine, Make
 from dmkc.scan.grid import Grid, Node
@@ -125,5 +125,5 @@ class MeteringEngine(Engine):
 
 def _size(value: Any) -> int:
     """Bytes of a block with the weights of its rows."""
-    rows, weights = parted(value)
+    rows, weights = split_weights(value)
     return int(sizeof(rows)) + (0 if weights is None else weights.nbytes)

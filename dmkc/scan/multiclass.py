@@ -9,17 +9,18 @@ their cluster, so that large clusters do not swallow small ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
 from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS, Affine, weights_of, widened
+from dmkc.scan.cuts import TILE_ROWS, given_columns
 from dmkc.scan.fused import TIE, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
-from dmkc.scan.requests import RowForm, SharedScan
+from dmkc.scan.requests import GivenLabels, SharedScan
 
 MASKED, HINGE, CHANGED, TOTAL = range(4)
 SCALARS = 4
@@ -38,19 +39,14 @@ class Scores:
 class MulticlassRequest:
     """Cuts asked for at several models under one labeling."""
 
-    label: Scores
+    label: Scores | GivenLabels
     cluster_weights: np.ndarray
     """Weight of a row by its cluster under the labeling."""
     models: tuple[Scores, ...]
 
-    def widened(self, width: int) -> MulticlassRequest:
-        models = tuple(widened_scores(m, width) for m in self.models)
-        return replace(self, label=widened_scores(self.label, width), models=models)
-
     @classmethod
-    def shared_scan(cls, requests: Sequence[MulticlassRequest], rows: RowForm) -> MulticlassScan:
-        wide = [request.widened(rows.width) for request in requests]
-        return MulticlassScan.of(wide, rows.dtype, rows.weight_at)
+    def shared_scan(cls, requests: Sequence[MulticlassRequest], dtype: np.dtype) -> MulticlassScan:
+        return MulticlassScan.of(requests, dtype)
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class MulticlassSums:
     masked: float
     """Weight of the violating rows."""
     hinge: float
-    """Weighted sum of the margin violations under the given labeling."""
+    """RowRecord sum of the margin violations under the given labeling."""
     changed: float
     """Rows whose own cluster differs from the given one."""
     total: float
@@ -91,24 +87,24 @@ class MulticlassScan(SharedScan[list[MulticlassSums]]):
     """(labelings, clusters)"""
     owner: np.ndarray
     """Which labeling each model belongs to."""
-    weight_at: int = -1
-    """The column that holds the rows' weights; negative: every row weighs 1."""
+    given: np.ndarray
+    """The column of given labels of each labeling; -1: it is a model's."""
     name = "cuts"
 
     @classmethod
-    def of(
-        cls, requests: Sequence[MulticlassRequest], dtype: np.dtype, weight_at: int = -1
-    ) -> MulticlassScan:
+    def of(cls, requests: Sequence[MulticlassRequest], dtype: np.dtype) -> MulticlassScan:
         owner = [k for k, r in enumerate(requests) for _ in r.models]
         models = [m for r in requests for m in r.models]
+        nothing = Scores(np.zeros_like(models[0].w), np.zeros_like(models[0].b))
+        labels = [nothing if isinstance(r.label, GivenLabels) else r.label for r in requests]
         return cls(
-            np.concatenate([r.label.w for r in requests]).astype(dtype),
-            np.concatenate([r.label.b for r in requests]).astype(dtype),
+            np.concatenate([label.w for label in labels]).astype(dtype),
+            np.concatenate([label.b for label in labels]).astype(dtype),
             np.concatenate([m.w for m in models]).astype(dtype),
             np.concatenate([m.b for m in models]).astype(dtype),
             np.array([r.cluster_weights for r in requests], dtype),
             np.array(owner, np.int64),
-            weight_at,
+            given_columns([r.label for r in requests]),
         )
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
@@ -116,11 +112,12 @@ class MulticlassScan(SharedScan[list[MulticlassSums]]):
         all_b = np.concatenate([self.label_b, self.model_b])
         parts = (
             self._leaf(leaf, first, all_w, all_b)
-            for leaf, first in leaves(rows, first_row, leaf_rows)
+            for leaf, first in leaves(as_record(rows), first_row, leaf_rows)
         )
         return fold_leaves(parts, self.merge)
 
-    def _leaf(self, leaf: np.ndarray, first: int, all_w: np.ndarray, all_b: np.ndarray) -> Node:
+    def _leaf(self, record: RowRecord, first: int, all_w: np.ndarray, all_b: np.ndarray) -> Node:
+        leaf, weights = record.rows, record.weights_in(record.rows.dtype)
         n_models, m = len(self.owner), self.cluster_weights.shape[1]
         sums = np.zeros((n_models, m, leaf.shape[1]))
         by_cluster = np.zeros((n_models, 3, m))
@@ -130,10 +127,14 @@ class MulticlassScan(SharedScan[list[MulticlassSums]]):
             tile = leaf[start : start + TILE_ROWS]
             scores = tile @ all_w
             scores += all_b
+            for s in np.flatnonzero(self.given >= 0):
+                assert record.labels is not None
+                label = record.labels[start : start + TILE_ROWS, self.given[s]]
+                scores[:, s * m : (s + 1) * m] = label[:, None] == np.arange(m)
             _accumulate(
                 tile,
                 scores,
-                weights_of(tile, self.weight_at),
+                weights[start : start + TILE_ROWS],
                 self.cluster_weights,
                 self.owner,
                 row_hashes(first + start, len(tile)),
@@ -224,10 +225,3 @@ def _accumulate(
         for r in range(m):
             for j in range(d):
                 sums[p, r, j] += partial[r, j]
-
-
-def widened_scores(scores: Scores, width: int) -> Scores:
-    """The same scores on rows that have further columns."""
-    if scores.w.shape[1] == width:
-        return scores
-    return replace(scores, w=np.stack([widened(Affine(w, 0.0), width).w for w in scores.w]))

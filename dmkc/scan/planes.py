@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.cuts import weights_of
 from dmkc.scan.fused import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
-from dmkc.scan.requests import RowForm, SharedScan
+from dmkc.scan.requests import GivenLabels, SharedScan
 
 TILE_NUMBERS = 1 << 18
 """Numbers of a tile, which is turned into float64 while it stays in cache."""
@@ -136,8 +136,8 @@ class Mixed:
 class PlaneRequest:
     """Sums asked for at one model under one labeling."""
 
-    label: Planes | int
-    """Planes whose nearest one is a row's cluster, or the column that holds clusters."""
+    label: Planes | GivenLabels
+    """Planes whose nearest one is a row's cluster, or given labels."""
     model: Planes
     loss: Loss
     rule: Reweighted | Signs | Mixed
@@ -159,8 +159,8 @@ class PlaneRequest:
     """Whether the Gram matrices of the clusters are wanted."""
 
     @classmethod
-    def shared_scan(cls, requests: Sequence[PlaneRequest], rows: RowForm) -> PlaneScan:
-        return PlaneScan(tuple(requests), rows.weight_at)
+    def shared_scan(cls, requests: Sequence[PlaneRequest], dtype: np.dtype) -> PlaneScan:
+        return PlaneScan(tuple(requests))
 
 
 @dataclass(frozen=True)
@@ -212,20 +212,19 @@ class PlaneScan(SharedScan[PlaneSums]):
     """Sums at several models, each under its own labeling."""
 
     requests: tuple[PlaneRequest, ...]
-    weight_at: int = -1
-    """The column that holds the rows' weights; negative: every row weighs 1."""
     name = "planes"
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
-        parts = (self._leaf(leaf, first) for leaf, first in leaves(rows, first_row, leaf_rows))
+        record = as_record(rows)
+        parts = (self._leaf(leaf, first) for leaf, first in leaves(record, first_row, leaf_rows))
         return fold_leaves(parts, self.merge)
 
-    def _leaf(self, leaf: np.ndarray, first: int) -> Node:
+    def _leaf(self, leaf: RowRecord, first: int) -> Node:
         step = max(64, TILE_NUMBERS // leaf.shape[1])
         parts = []
         for start in range(0, len(leaf), step):
             tile = leaf[start : start + step]
-            weights = weights_of(tile, self.weight_at).astype(np.float64)
+            weights = tile.weights_in(np.dtype(np.float64))
             hashes = row_hashes(first + start, len(tile))
             seen: dict[Any, np.ndarray] = {}
             parts.append(tuple(_sums(tile, weights, hashes, r, seen) for r in self.requests))
@@ -236,7 +235,7 @@ class PlaneScan(SharedScan[PlaneSums]):
 
 
 def _sums(
-    tile: np.ndarray,
+    tile: RowRecord,
     weights: np.ndarray,
     hashes: np.ndarray,
     request: PlaneRequest,
@@ -245,7 +244,8 @@ def _sums(
     """The sums of a tile of rows; `seen` holds features that several requests share."""
     key = id(request.view)
     if key not in seen:
-        made = tile[:, : request.n_features] if request.view is None else request.view(tile)
+        stored = tile.rows
+        made = stored[:, : request.n_features] if request.view is None else request.view(stored)
         seen[key] = np.asarray(made, np.float64)
     features, model, loss = seen[key], request.model, request.loss
     n, k = len(tile), model.n_clusters
@@ -254,7 +254,8 @@ def _sums(
         label = request.label
         z = label.nearest(scores if label is model else label.scores(features))
     else:
-        z = tile[:, request.label].astype(np.int64)
+        assert tile.labels is not None
+        z = tile.labels[:, request.label.column].astype(np.int64)
     rows = np.empty((n, 1 + _width(request)))
     rows[:, :-1] = features if request.columns is None else features[:, request.columns]
     rows[:, -1] = 1.0
@@ -321,7 +322,7 @@ def _width(request: PlaneRequest) -> int:
 
 
 def _curvature(rows: np.ndarray, heavy: np.ndarray, z: np.ndarray, loss: Loss) -> np.ndarray:
-    """Weighted Gram matrices of every pair of clusters, or of every plane's other rows."""
+    """RowRecord Gram matrices of every pair of clusters, or of every plane's other rows."""
     if not loss.together:
         return _weighted_grams(rows, heavy.T)
     first, second = np.triu_indices(heavy.shape[1], 1)

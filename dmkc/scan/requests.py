@@ -21,14 +21,10 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class RowForm:
-    """What a scan has to know of the rows that it goes over."""
+class GivenLabels:
+    """A labeling that no model describes: a column of the labels that records carry."""
 
-    width: int
-    """Numbers of a row; a request may know of fewer."""
-    dtype: np.dtype
-    weight_at: int
-    """The column that holds the rows' weights; negative: every row weighs 1."""
+    column: int
 
 
 class SharedScan(Scan, Generic[Answer_co]):
@@ -43,8 +39,8 @@ class Request(Protocol[Answer_co]):
     """What one fit wants to know next."""
 
     @classmethod
-    def shared_scan(cls, requests: Sequence[Self], rows: RowForm) -> SharedScan[Answer_co]:
-        """One scan that answers all of these requests."""
+    def shared_scan(cls, requests: Sequence[Self], dtype: np.dtype) -> SharedScan[Answer_co]:
+        """One scan that answers all of these requests, of values in this precision."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class ScanRequest:
     scan: Scan
 
     @classmethod
-    def shared_scan(cls, requests: Sequence[ScanRequest], rows: RowForm) -> SideBySide:
+    def shared_scan(cls, requests: Sequence[ScanRequest], dtype: np.dtype) -> SideBySide:
         return SideBySide(tuple(request.scan for request in requests))
 
 

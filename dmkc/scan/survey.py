@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import parted
+from dmkc.data import split_weights
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.compiled import compiled_exact
 from dmkc.scan.grid import fold_leaves
@@ -59,7 +59,7 @@ class TakeScan(Scan):
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[Any, np.ndarray]:
         lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
-        rows, weights = parted(rows[self.positions[lo:hi] - first_row])
+        rows, weights = split_weights(rows[self.positions[lo:hi] - first_row])
         return rows, np.ones(rows.shape[0]) if weights is None else weights
 
     def merge(self, left: Any, right: Any) -> tuple[Any, np.ndarray]:
@@ -84,7 +84,7 @@ class SurveyScan(Scan):
     def _leaf(self, rows: Any, first_row: int) -> Survey:
         lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
         here = self.positions[lo:hi] - first_row
-        rows, weights = parted(rows)
+        rows, weights = split_weights(rows)
         if weights is None:
             weights = np.ones(rows.shape[0])
         if sp.issparse(rows):

@@ -68,7 +68,7 @@ def choose_number(
 ) -> NumberChoice:
     """Try all numbers of clusters from `low` to `high` on the sample of the prepared rows."""
     sample = prepared.of_sample(spread_out(prepared.sample.weights))
-    n, columns = len(sample.positions), sample.sample.columns
+    n, stored = len(sample.positions), sample.sample.record
     evidence = Evidence.of(sample.standardised)
     cloud = Evidence.of(gaussian_cloud(sample.standardised, seed % 2**32))
     mixed = np.random.default_rng([seed, 5]).permutation(n)
@@ -77,8 +77,8 @@ def choose_number(
     numbers = range(low, high + 1)
     criteria: dict[str, list[float]] = {}
     for m in numbers:
-        labels = fit(sample, m)(columns)
-        opinions = [fit(part, m)(columns) for part in smaller]
+        labels = fit(sample, m)(stored)
+        opinions = [fit(part, m)(stored) for part in smaller]
         found = {
             "stability": stability(opinions, parts),
             "silhouette": silhouette(evidence.distances, labels),

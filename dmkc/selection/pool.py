@@ -163,7 +163,7 @@ def _fits(
     for start, end in zip(starts, stage.run(labelings), strict=True):
         fit = end.value
         model = fit.model.kernel_model(ready.features)
-        labels = model.label_pipeline().answer(ready.sample.columns)
+        labels = model.label_pipeline().answer(ready.sample.record)
         loss = fit.model.objective / c
         found.append(
             Candidate(scale, bank, c, balance, start.name, labels, start.labels, loss, model)

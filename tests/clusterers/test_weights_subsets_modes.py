@@ -1,4 +1,4 @@
-"""Weighted rows, training on a subset, and the ways to hold columns."""
+"""RowRecord rows, training on a subset, and the ways to hold columns."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
-from dmkc.data import parted
+from dmkc.data import split_weights
 from dmkc.kernels.tiles import check_finite
 from dmkc.scan.assign import Centroids, Frame
 
@@ -20,7 +20,7 @@ class NearestCentre:
     centroids: Centroids
 
     def __call__(self, rows: Any) -> np.ndarray:
-        labels, distances = self.centroids.nearest(parted(rows)[0])
+        labels, distances = self.centroids.nearest(split_weights(rows)[0])
         check_finite(distances)
         return labels
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.lloyd import HeldPoints, Lloyd, Report, Run, on_sample, seeded
+from dmkc.clusterers.kmeans.lloyd import Lloyd, Report, Run, held_points, on_sample, seeded
+from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.race import Named, Stage
-from dmkc.clusterers.rowset import After, RowSet, SpreadRows
-from dmkc.data import Weighted
+from dmkc.clusterers.rowset import After, RowSet, SampleRows, SpreadRows
+from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.scan.assign import PLAIN, Centroids
 
@@ -22,16 +23,12 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Embedded:
-    """From raw columns to embedded rows with their weights."""
+    """From what is stored of rows to embedded rows with their weights."""
 
     embedding: Embedding
-    weight_at: int
 
-    def __call__(self, columns: np.ndarray) -> Weighted:
-        weights = np.ones(len(columns))
-        if self.weight_at >= 0:
-            weights = columns[:, self.weight_at].astype(np.float64)
-        return Weighted(self.embedding(columns), weights)
+    def __call__(self, stored: RowRecord) -> RowRecord:
+        return RowRecord(self.embedding(stored), stored.weights_in(np.dtype(np.float64)))
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,8 @@ class NearestEmbedded:
     embedding: Embedding
     centres: np.ndarray
 
-    def __call__(self, columns: np.ndarray) -> np.ndarray:
-        labels, _ = Centroids(PLAIN, self.centres[None]).nearest(self.embedding(columns))
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        labels, _ = Centroids(PLAIN, self.centres[None]).nearest(self.embedding(stored))
         return labels
 
 
@@ -78,13 +75,12 @@ def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> t
 
     They are held where they are if they fit in memory, else made anew on every scan.
     """
-    make: Callable[[Any], Any] = Embedded(embedding, rows.weight_at)
-    if not isinstance(rows, SpreadRows):
-        rows.n_scans += 1
-        few = Embedded(embedding, rows.weight_at)(rows.collect(_as_they_are, "columns"))
-        weights = np.ones(len(few.rows)) if few.weights is None else few.weights
-        held = HeldPoints(few.rows, weights)
-        return held, held.mean_square
+    make: Callable[[Any], Any] = Embedded(embedding)
+    if isinstance(rows, SampleRows):
+        rows.n_scans += 2
+        few, weights = embedding(rows.record), rows.weights
+        return held_points(few, weights), mean_square_of(few, weights)
+    assert isinstance(rows, SpreadRows)
     if rows.make is not None:
         make = After(rows.make, make)
     width, double = embedding.n_dimensions, np.dtype(np.float64)
@@ -107,7 +103,7 @@ def on_embedded_sample(
     rows: np.ndarray, weights: np.ndarray, max_iter: int
 ) -> Stage[Run, Any, Run]:
     """k-means of the embedded rows of a sample."""
-    tol = TOLERANCE * HeldPoints(rows, weights).mean_square
+    tol = TOLERANCE * mean_square_of(rows, weights)
     return on_sample(rows, weights, tol, max_iter, _silent)
 
 
@@ -121,7 +117,3 @@ def from_runs(
 
 def _silent(name: str, run: Run) -> None:
     """Nobody is told of steps on the sample."""
-
-
-def _as_they_are(columns: np.ndarray) -> np.ndarray:
-    return columns

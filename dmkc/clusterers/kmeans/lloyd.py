@@ -16,10 +16,10 @@ from sklearn.cluster import kmeans_plusplus
 
 from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
 from dmkc.clusterers.race import Stage
-from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.starts import distinct_rows
 from dmkc.clusterers.together import Fit
-from dmkc.data import Weighted
+from dmkc.data import RowRecord
 from dmkc.scan.assign import (
     PLAIN,
     CentroidRequest,
@@ -29,49 +29,21 @@ from dmkc.scan.assign import (
     FarScan,
     Frame,
 )
-from dmkc.scan.base import Scan
-from dmkc.scan.grid import Node, leaf_rows_for
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.grid import leaf_rows_for
 from dmkc.scan.requests import ScanRequest
 
 ROUNDS = 5
 """Rounds of oversampling of k-means||, each of twice as many rows as there are clusters."""
 
 
-@dataclass
-class HeldPoints(RowSet):
+def held_points(rows: np.ndarray, weights: np.ndarray) -> SampleRows:
     """Rows in this process's memory with their weights, as k-means sees them."""
+    return SampleRows(RowRecord(rows, weights), leaf_rows_for(rows.shape[1]))
 
-    rows: np.ndarray
-    weights: np.ndarray
-    n_scans: int = 0
-    weight_at = -1
 
-    @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        return len(self.rows)
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        return self.rows.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        return self.rows.dtype
-
-    @property
-    def mean_square(self) -> float:
-        squares = float(self.weights @ np.einsum("ij,ij->i", self.rows, self.rows))
-        return squares / float(self.weights.sum())
-
-    def run(self, scan: Scan) -> Node:
-        self.n_scans += 1
-        with one_blas_thread():
-            return scan.block(Weighted(self.rows, self.weights), 0, leaf_rows_for(self.width))
-
-    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
-        self.n_scans += 1
-        return func(self.rows)
+def mean_square(rows: np.ndarray, weights: np.ndarray) -> float:
+    """Mean of the squared rows."""
+    return float(weights @ np.einsum("ij,ij->i", rows, rows)) / float(weights.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +132,8 @@ def on_sample(
     rows: np.ndarray, weights: np.ndarray, tol: float, max_iter: int, report: Report
 ) -> Stage[Run, Any, Run]:
     """k-means of some rows in memory, in the frame already, ready to begin on all rows."""
-    points = HeldPoints(rows, weights)
-    lloyd = Lloyd(PLAIN, points.mean_square, tol, max_iter, report)
+    points = held_points(rows, weights)
+    lloyd = Lloyd(PLAIN, mean_square(rows, weights), tol, max_iter, report)
 
     def begin(name: str, run: Run) -> Fit[Any, Run]:
         found = yield from lloyd.fit(name, run)

@@ -153,8 +153,8 @@ class PartitionClusterer(KernelClusterer):
         partition = self._partition(reduction, own, job)
         coefficients, unit_rows, mean_square = self._coordinates(reduction, partition)
         embedding = reduction.embedding(coefficients, unit_rows)
-        embedding = embedding.turned(sample.columns, sample.weights)
-        rows = embedding(sample.columns)
+        embedding = embedding.turned(sample.record, sample.weights)
+        rows = embedding(sample.record)
         points, mean_square = embedded_points(prepared.everywhere, embedding, mean_square)
         found = race(
             starts_on(rows, sample.weights, k, own.n_init, job.seed),
@@ -189,7 +189,7 @@ class PartitionClusterer(KernelClusterer):
 
     def _store_fit(self, learned: PartitionLearned, prepared: Prepared, rows: Rows) -> None:
         fit = learned.fit
-        model = PartitionModel(fit.embedding.unweighted(), fit.run.centres)
+        model = PartitionModel(fit.embedding, fit.run.centres)
         order = size_order(fit.shares, model.label_pipeline(), rows)
         self.model_ = model.in_order(order)
         self.kernel_weights_ = fit.kernel_weights
@@ -199,7 +199,7 @@ class PartitionClusterer(KernelClusterer):
         self.captured_ = fit.captured
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        columns: Any = prepared.features.unweighted().columns
+        columns: Any = prepared.features.columns
         n_kernels = len(self.kernels_)
         nothing = np.zeros(n_kernels)
         scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)

@@ -62,16 +62,16 @@ def reduce(
 ) -> Reduction:
     """One scan of all rows, one eigenproblem."""
     sample = prepared.sample
-    scales = RowScales.of(prepared.features, sample.columns, sample.weights, cosine)
+    scales = RowScales.of(prepared.features, sample.record, sample.weights, cosine)
     unit = UnitFeatures(prepared.features, scales)
-    unit = unit.compressed(sample.columns, sample.weights, max_features)
+    unit = unit.compressed(sample.record, sample.weights, max_features)
     size = unit.offsets[-1]
     progress.say(
         f"{size} joint features of {len(scales.squares)} kernels; the coordinator holds "
         f"{8e-6 * size * (3 * size + len(scales.squares) * min(size, max_basis)):.0f} MB at most"
     )
     rows = prepared.everywhere
-    sums = rows.run(GramScan(unit, rows.weight_at))
+    sums = rows.run(GramScan(unit))
     began = time.perf_counter()
     reduction = reduction_of(unit, sums, max_basis)
     progress.say(

@@ -146,7 +146,7 @@ class MarginClusterer(KernelClusterer):
 
     def _store_fit(self, learned: MarginLearned, prepared: Prepared, rows: Rows) -> None:
         found = learned.fit.model
-        model = found.kernel_model(prepared.features.unweighted())
+        model = found.kernel_model(prepared.features)
         self.model_ = model.reordered(found.shares, rows)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
@@ -155,7 +155,7 @@ class MarginClusterer(KernelClusterer):
         self.selection_ = learned.selection
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
+        self.model_ = KernelModel.of_one_cluster(prepared.features, self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None

@@ -18,7 +18,7 @@ from dmkc.clusterers.space import ScoreSpace
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
-from dmkc.scan.requests import Request
+from dmkc.scan.requests import GivenLabels, Request
 
 Point = tuple[np.ndarray, float]
 
@@ -37,9 +37,9 @@ class CutValues:
 
 @dataclass(frozen=True)
 class WeightedLabeling:
-    """A labeling of several clusters as a function of the columns, and what its rows weigh."""
+    """A labeling of several clusters, by scores or given, and what its rows weigh."""
 
-    scores: Scores
+    scores: Scores | GivenLabels
     cluster_weights: np.ndarray
 
 
@@ -101,8 +101,8 @@ class MarginGeometry(ABC, Generic[Labeling, Sums]):
         """Where the first cuts of a labeling are made, if not at zero."""
 
     @abstractmethod
-    def start(self, column: int, width: int, shares: np.ndarray) -> Labeling:
-        """The labeling that a column of cluster numbers holds."""
+    def start(self, given: GivenLabels, shares: np.ndarray) -> Labeling:
+        """A labeling that the rows carry."""
 
     @abstractmethod
     def label(self, point: Point, shares: np.ndarray) -> Labeling:
@@ -125,7 +125,7 @@ class MarginGeometry(ABC, Generic[Labeling, Sums]):
         """Shares of the clusters under a point's own labeling."""
 
 
-class BinaryMargin(MarginGeometry[Affine, CutSums]):
+class BinaryMargin(MarginGeometry[Affine | GivenLabels, CutSums]):
     """Two clusters: one score with a bias, whose sign decides (eqs 2.6-2.18)."""
 
     has_bias = True
@@ -153,15 +153,13 @@ class BinaryMargin(MarginGeometry[Affine, CutSums]):
     def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
         return []
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> Affine:
-        w = np.zeros(width)
-        w[column] = 2.0
-        return Affine(w, -1.0)
+    def start(self, given: GivenLabels, shares: np.ndarray) -> Affine | GivenLabels:
+        return given
 
-    def label(self, point: Point, shares: np.ndarray) -> Affine:
+    def label(self, point: Point, shares: np.ndarray) -> Affine | GivenLabels:
         return self.space.features.to_columns(*point)
 
-    def request(self, label: Affine, points: Sequence[Point]) -> CutRequest:
+    def request(self, label: Affine | GivenLabels, points: Sequence[Point]) -> CutRequest:
         return CutRequest(label, tuple(self.space.features.to_columns(*p) for p in points))
 
     def cut(self, sums: CutSums) -> CutValues:
@@ -203,12 +201,8 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
         size = float(np.mean(np.einsum("ij,ij->i", centres, centres)))
         return [(self.stacked(centres) / max(size, 1e-12), 0.0)]
 
-    def start(self, column: int, width: int, shares: np.ndarray) -> WeightedLabeling:
-        # the score 2 r c - r^2 is largest at the cluster r that the column c holds
-        number = np.arange(self.n_clusters, dtype=np.float64)
-        w = np.zeros((self.n_clusters, width))
-        w[:, column] = 2.0 * number
-        return WeightedLabeling(Scores(w, -(number**2)), self._weights(shares))
+    def start(self, given: GivenLabels, shares: np.ndarray) -> WeightedLabeling:
+        return WeightedLabeling(given, self._weights(shares))
 
     def label(self, point: Point, shares: np.ndarray) -> WeightedLabeling:
         return WeightedLabeling(self._scores(point), self._weights(shares))

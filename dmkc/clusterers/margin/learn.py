@@ -20,10 +20,11 @@ from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.master.norms import conjugate
 from dmkc.progress import Progress
+from dmkc.scan.requests import GivenLabels
 
 MarginLearned = Learned[MarginFit, MarginSettings]
-FromLabeling = Stage[tuple[Start, int], Any, MarginFit]
-"""Fits from labelings, each with the column that holds it; of two clusters or of several."""
+FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
+"""Fits from labelings that the sample carries; of two clusters or of several."""
 
 
 def learn(
@@ -61,23 +62,23 @@ def on_sample(
     n_clusters: int,
     starts: Sequence[Start],
     progress: Progress,
-) -> tuple[FromLabeling, list[Named[tuple[Start, int]]]]:
+) -> tuple[FromLabeling, list[Named[tuple[Start, GivenLabels]]]]:
     """Fits of the sample from labelings, and these labelings."""
-    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
     phi, weights = sample_features(prepared)
     geometry = geometry_of(prepared.features, n_clusters, weights @ phi / weights.sum())
 
-    def begin(name: str, place: tuple[Start, int]) -> Fit[Any, MarginFit]:
-        start, column = place
+    def begin(name: str, place: tuple[Start, GivenLabels]) -> Fit[Any, MarginFit]:
+        start, given = place
         return margin_fit(
             geometry,
-            geometry.start(column, sample.width, start.shares(n_clusters, weights)),
+            geometry.start(given, start.shares(n_clusters, weights)),
             settings,
             progress.reporter(name, "sample", sample),
             geometry.first_points(phi, weights, start.labels),
         )
 
-    labelings = [Named(s.name, (s, column)) for s, column in zip(starts, at, strict=True)]
+    labelings = [Named(s.name, (s, given)) for s, given in zip(starts, asked, strict=True)]
     return Stage(sample, begin), labelings
 
 

@@ -118,7 +118,6 @@ class DistributionObjective:
             at if before is None else self.scores(before),
             self.shape,
             columns.offsets[-1],
-            columns.tie_at,
             curved,
         )
 

@@ -308,7 +308,7 @@ class MarginDistributionClustering(KernelClusterer):
 
     def _store_fit(self, learned: DistributionLearned, prepared: Prepared, rows: Rows) -> None:
         found = learned.fit.model
-        space = ScoreSpace.of(prepared.features.unweighted(), self.n_clusters)
+        space = ScoreSpace.of(prepared.features, self.n_clusters)
         model = space.model(found.point.v, found.point.b, found.kernel_weights)
         known = None if rows.tied is None else Known(rows.tied, found.tied)
         order = model.order(found.shares, rows, known)
@@ -319,7 +319,7 @@ class MarginDistributionClustering(KernelClusterer):
         self.C_, self.balance_ = learned.settings.C, learned.settings.balance
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), self.norm)
+        self.model_ = KernelModel.of_one_cluster(prepared.features, self.norm)
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.C_, self.balance_ = 0.0, 0.0, None
 

@@ -157,10 +157,9 @@ def relaxed_start(race: RaceRows, objective: DistributionObjective) -> RelaxedSt
     phi = np.column_stack(
         [objective.space.features.features(columns) * roots, np.ones(len(columns))]
     )
-    tie_at = objective.space.features.columns.tie_at
-    number = np.zeros(len(columns), np.int64)
-    if tie_at >= 0:
-        number = columns[:, tie_at].astype(np.int64)
+    number = race.rows.record.constrained
+    if number is None:
+        number = np.zeros(len(columns), np.int64)
     tied = np.flatnonzero(number)
     tied = tied[np.argsort(number[tied])]
     counts = race.rows.weights * np.where(number > 0, race.shape.tied, race.shape.free)

@@ -111,7 +111,8 @@ def _links(race: RaceRows, objective: DistributionObjective) -> Iterator[Named[P
     assert race.rules is not None
     columns = race.rows.columns
     phi, weights = objective.space.features.features(columns), race.rows.weights
-    number = columns[:, objective.space.features.columns.tie_at].astype(np.int64)
+    number = race.rows.record.constrained
+    assert number is not None
     tied, free = np.flatnonzero(number), np.flatnonzero(number == 0)
     tied = tied[np.argsort(number[tied])]
     square = _signed_square(race, phi[tied] * race.tied.weights[:, None])

@@ -20,7 +20,7 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.constraints.assign import Assigner, assigner
 from dmkc.constraints.linked import Constraints
-from dmkc.data import Container, check_weights
+from dmkc.data import Container, RowRecord, check_weights
 from dmkc.scan.distribution import LossShape
 from dmkc.scan.survey import TakeScan
 
@@ -125,18 +125,21 @@ def race_rows(
         shape = loss_shape(settings, float(sample.weights.sum()), 0.0, 0.0)
         return RaceRows(sample, shape, TiedRows.none(), None)
     fraction = float(weights.sum()) / prepared.survey.count
-    at = prepared.features.columns.tie_at
-    free = sample.columns[:, at] == 0
+    assert sample.record.constrained is not None
+    free = sample.record.constrained == 0
     places = np.arange(len(weights))
     if not prepared.sample_is_all:
         rules, places = rules.drawn(TIED_IN_RACE, seed)
         assert prepared.rows.tied is not None
-        taken, _ = prepared.everywhere.run(TakeScan(prepared.rows.tied[places]))
-        taken = taken.copy()
-        taken[:, at] = np.arange(1, len(places) + 1)
-        columns = np.concatenate([sample.columns[free], taken])
+        taken, heavy = prepared.everywhere.run(TakeScan(prepared.rows.tied[places]))
+        numbers = np.arange(1, len(places) + 1)
         free_weight = float(sample.weights[free].sum())
-        sample = SampleRows(columns, sample.leaf_rows, sample.weight_at)
+        record = RowRecord(
+            np.concatenate([sample.columns[free], taken]),
+            np.concatenate([sample.weights[free], heavy]).astype(sample.dtype),
+            np.concatenate([np.zeros(int(free.sum()), np.int64), numbers]),
+        )
+        sample = SampleRows(record, sample.leaf_rows)
     else:
         free_weight = float(sample.weights[free].sum())
     weights = weights[places]

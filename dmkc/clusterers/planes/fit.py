@@ -19,7 +19,9 @@ from dmkc.clusterers.planes.solvers import Asker, Solved, solve_convex, teller
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.together import Fit, Step, run_together
+from dmkc.data import RowRecord
 from dmkc.scan.planes import Planes, PlaneSums, Signs
+from dmkc.scan.requests import GivenLabels
 
 LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
 """Gap that is good enough while labels still move a lot, and as a share of the rows that moved."""
@@ -62,7 +64,7 @@ class Course:
 
 def plane_fit(
     problem: PlaneProblem,
-    label: Planes | int,
+    label: Planes | GivenLabels,
     view: Callable[[np.ndarray], np.ndarray] | None,
     course: Course,
     tell: Callable[[Step], None],
@@ -135,17 +137,20 @@ def trivial_value(problem: PlaneProblem, counts: np.ndarray) -> float:
     compared only relative to it.
     """
     k = len(counts)
-    rows = np.column_stack([np.zeros(k), np.arange(k), counts / counts.sum()])
+    shares, labels = counts / counts.sum(), np.arange(k)[:, None]
+    rows = SampleRows(RowRecord(np.zeros((k, 1)), shares, labels=labels), max(k, 64))
     bare = replace(problem, offsets=np.array([0, 1]))
-    solving = solve_convex(Asker(bare, 1, None, None), "irls", None, TRIVIAL_GAP, _silent)
-    (solved,) = run_together([solving], SampleRows(rows, max(k, 64), weight_at=2))
+    solving = solve_convex(
+        Asker(bare, GivenLabels(0), None, None), "irls", None, TRIVIAL_GAP, _silent
+    )
+    (solved,) = run_together([solving], rows)
     return float(solved.value)
 
 
 def first_pull(
     problem: PlaneProblem,
     rows: RowSet,
-    label: Planes | int,
+    label: Planes | GivenLabels,
     view: Callable[[np.ndarray], np.ndarray] | None,
 ) -> float:
     """The c2 at which about all weights vanish, for a labeling: the pull on them at zero."""

@@ -23,6 +23,7 @@ from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.scan.planes import Planes, PlaneSums
+from dmkc.scan.requests import GivenLabels
 
 SHARE_OF_PULL = 0.05
 """c2, when it is left open, as a share of the largest pull of a start on weights at zero."""
@@ -124,22 +125,22 @@ def on_sample(
     settings: PlaneSettings,
     starts: Sequence[Start],
     progress: Progress,
-) -> tuple[Stage[int, PlaneSums, PlaneFit], list[Named[int]]]:
-    """Fits of the sample from labelings, and the columns that hold these."""
-    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+) -> tuple[Stage[GivenLabels, PlaneSums, PlaneFit], list[Named[GivenLabels]]]:
+    """Fits of the sample from labelings, and these labelings."""
+    sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
     problem = features.problem(settings)
     course = chosen(settings.course, problem, sample, progress)
     rows, shares = features.rows(prepared.sample.columns), sample.weights / sample.weights.sum()
 
-    def begin(name: str, column: int) -> Fit[PlaneSums, PlaneFit]:
+    def begin(name: str, given: GivenLabels) -> Fit[PlaneSums, PlaneFit]:
         tell = progress.reporter(name, "sample", sample)
-        fit = yield from plane_fit(problem, column, features.view, course, tell)
+        fit = yield from plane_fit(problem, given, features.view, course, tell)
         planes = fit.model
         apart = separation(rows, shares, planes.nearest(planes.scores(rows)))
         return replace(fit, separation=apart)
 
     return Stage(sample, begin), [
-        Named(s.name, column) for s, column in zip(starts, at, strict=True)
+        Named(s.name, given) for s, given in zip(starts, asked, strict=True)
     ]
 
 
@@ -176,9 +177,9 @@ def pull_of(
     starts: Sequence[Start],
 ) -> float:
     """The c2 at which about all weights vanish under every start."""
-    sample, at = prepared.sample.with_labelings([s.labels for s in starts])
+    sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
     problem = features.problem(settings)
-    found = [first_pull(problem, sample, column, features.view) for column in at]
+    found = [first_pull(problem, sample, given, features.view) for given in asked]
     prepared.sample.n_scans += sample.n_scans
     return max(*found, 1e-300)
 

@@ -308,7 +308,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self.selects_columns_ = PlaneFeatures.of(prepared.features).names_columns
 
     def _store_fit(self, learned: PlanesLearned, prepared: Prepared, rows: Rows) -> None:
-        fit, features = learned.fit, PlaneFeatures.of(prepared.features.unweighted())
+        fit, features = learned.fit, PlaneFeatures.of(prepared.features)
         if not fit.model.w.any():
             warnings.warn(
                 f"No column has a weight at c2 = {learned.settings.c2:g}, so that nothing is "
@@ -321,7 +321,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self._describe(features.offsets, rows)
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        features = PlaneFeatures.of(prepared.features.unweighted())
+        features = PlaneFeatures.of(prepared.features)
         self.model_ = KernelModel.of_one_cluster(features.features, np.inf)
         self.objective_, self.explained_, self.gap_, self.c2_ = 0.0, 0.0, 0.0, 0.0
         self.separation_ = 0.0

@@ -28,6 +28,7 @@ from dmkc.scan.planes import (
     Rounded,
     Signs,
 )
+from dmkc.scan.requests import GivenLabels
 
 WHOLE = 256
 """Up to this many features all are worked on at once."""
@@ -59,7 +60,7 @@ class Asker:
     """One labeling's convex problem and how its sums are asked for."""
 
     problem: PlaneProblem
-    label: Planes | int
+    label: Planes | GivenLabels
     sides: Planes | None
     view: Callable[[np.ndarray], np.ndarray] | None
     working: np.ndarray | None = None

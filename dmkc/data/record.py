@@ -1,4 +1,4 @@
-"""Rows that carry a weight each, or a number: blocks of rows and these travel together."""
+"""Records: rows, or what is stored of them, and what else belongs to each, as named parts."""
 
 from __future__ import annotations
 
@@ -15,31 +15,53 @@ from dmkc.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
-    """The values of a block with the weights of its rows, or their numbers, or both."""
+class RowRecord:
+    """Some rows and what belongs to each of them."""
 
-    rows: Any  # ndarray or csr_array
-    weights: np.ndarray | None  # one weight per row; None: all weigh the same
-    numbers: np.ndarray | None = None  # see `with_numbers`; None: no row has one
+    rows: Any  # ndarray or csr_array: the rows, or what is stored of them
+    weights: np.ndarray | None = None  # None: all weigh 1
+    constrained: np.ndarray | None = None  # see `with_constrained`; None: no row is
+    diagonals: np.ndarray | None = None  # k(x, x) of every kernel, where these are asked for
+    labels: np.ndarray | None = None  # a column of cluster numbers for every start
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows.shape
 
-    def __getitem__(self, which: Any) -> Weighted:
-        weights = None if self.weights is None else self.weights[which]
-        numbers = None if self.numbers is None else self.numbers[which]
-        return Weighted(self.rows[which], weights, numbers)
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+    def __getitem__(self, which: Any) -> RowRecord:
+        return RowRecord(*(None if part is None else part[which] for part in self._parts()))
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask keeps account of its workers' memory."""
+        return sum(_bytes_of(part) for part in self._parts() if part is not None)
+
+    def weights_in(self, dtype: np.dtype) -> np.ndarray:
+        """The weights of the rows, in this precision."""
+        if self.weights is None:
+            return np.ones(len(self), dtype)
+        return self.weights.astype(dtype, copy=False)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.rows, self.weights, self.constrained, self.diagonals, self.labels
 
 
-def numbers_of(values: Any) -> np.ndarray | None:
-    """The numbers of the rows, or None where rows have none."""
-    return values.numbers if isinstance(values, Weighted) else None
+def _bytes_of(part: Any) -> int:
+    if isinstance(part, np.ndarray):
+        return part.nbytes
+    return part.data.nbytes + part.indices.nbytes + part.indptr.nbytes
 
 
-def parted(values: Any) -> tuple[Any, np.ndarray | None]:
+def as_record(values: Any) -> RowRecord:
+    """Rows as a record; bare rows have nothing else."""
+    return values if isinstance(values, RowRecord) else RowRecord(values)
+
+
+def split_weights(values: Any) -> tuple[Any, np.ndarray | None]:
     """Rows and their weights, or None where rows have no weights."""
-    return (values.rows, values.weights) if isinstance(values, Weighted) else (values, None)
+    return (values.rows, values.weights) if isinstance(values, RowRecord) else (values, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,39 +71,37 @@ class WeightedReader:
     block: Read  # the rows
     weights: np.ndarray  # weights of these rows
 
-    def read(self, start: int, stop: int) -> Weighted:
+    def read(self, start: int, stop: int) -> RowRecord:
         first = self.block.start
         rows = self.block.reader.read(start, stop)
         return weighted(rows, self.weights[start - first : stop - first])
 
 
 @dataclass(frozen=True, eq=False)
-class NumberedReader:
+class ConstrainedReader:
     """Reads rows some of which have numbers."""
 
     block: Read  # the rows
     first: int  # number of the first of them that has one
     places: np.ndarray  # which rows of the block have numbers
 
-    def read(self, start: int, stop: int) -> Weighted:
+    def read(self, start: int, stop: int) -> RowRecord:
         low, high = start - self.block.start, stop - self.block.start
         lo, hi = np.searchsorted(self.places, [low, high])
         rows = self.block.reader.read(start, stop)
-        return numbered(rows, self.first + int(lo), self.places[lo:hi] - low)
+        return constrained(rows, self.first + int(lo), self.places[lo:hi] - low)
 
 
-def weighted(values: Any, weights: np.ndarray) -> Weighted:
+def weighted(values: Any, weights: np.ndarray) -> RowRecord:
     """The values of a block with weights."""
-    if isinstance(values, Weighted):
-        return replace(values, weights=weights)
-    return Weighted(values, weights)
+    return replace(as_record(values), weights=weights)
 
 
-def numbered(values: Any, first: int, places: np.ndarray) -> Weighted:
+def constrained(values: Any, first: int, places: np.ndarray) -> RowRecord:
     """The values of a block with numbers at some places, consecutive from `first` on."""
     numbers = np.zeros(values.shape[0], np.int64)
     numbers[places] = np.arange(first, first + len(places))
-    return Weighted(values, None, numbers)
+    return RowRecord(values, constrained=numbers)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Any:
@@ -122,19 +142,19 @@ def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
 
 
 def rank_among(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The numbers that `with_numbers` gives to the rows at some positions."""
+    """The numbers that `with_constrained` gives to the rows at some positions."""
     at = np.searchsorted(rows, positions)
     hit = at < len(rows)
     hit[hit] = rows[at[hit]] == positions[hit]
     return np.where(hit, at + 1, 0)
 
 
-def with_numbers(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
+def with_constrained(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
     """The blocks with their rows' numbers: these rows, ascending, have 1, 2, ..., all others 0.
 
     Each block carries its own part of the table only.
     """
-    join = dask.delayed(numbered, pure=True)
+    join = dask.delayed(constrained, pure=True)
     out: list[Block] = []
     for block in blocks:
         lo, hi = np.searchsorted(rows, [block.start, block.stop])
@@ -142,5 +162,5 @@ def with_numbers(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
         if isinstance(block, Lazy):
             out.append(Lazy(join(block.delayed, first, places), block.start, block.stop))
         else:
-            out.append(Read(NumberedReader(block, first, places), block.start, block.stop))
+            out.append(Read(ConstrainedReader(block, first, places), block.start, block.stop))
     return out
