@@ -18,6 +18,7 @@ from sklearn.cluster import KMeans
 from dmkc.clusterers.parameters import IntegerOrRange
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.sampled import spread_out
+from dmkc.data import RowRecord
 from dmkc.errors import UserError
 from dmkc.selection.combine import mean_rescaled
 from dmkc.selection.evidence import Evidence, gaussian_cloud
@@ -28,7 +29,7 @@ ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
 PARTS = 3
 
-Labeler = Callable[[np.ndarray], np.ndarray]
+Labeler = Callable[[RowRecord], np.ndarray]
 FitOnSample = Callable[[Prepared, int], Labeler]
 """From the rows of a sample and a number of clusters to labels of kernel columns."""
 

@@ -43,12 +43,12 @@ def prepared(X: np.ndarray, client: Client | None = None) -> Prepared:
 def one_scan(p: Prepared, n_models: int = 1) -> CutScan:
     """Cuts of as many fits as models, at random models of a typical size."""
     rng = np.random.default_rng(1)
-    width, size = p.everywhere.width, p.features.offsets[-1]
+    size = p.features.offsets[-1]
 
     def model() -> Affine:
         return p.features.to_columns(rng.normal(size=size) / np.sqrt(size), 0.0)
 
-    requests = [CutRequest(model(), (model(),)).widened(width) for _ in range(n_models)]
+    requests = [CutRequest(model(), (model(),)) for _ in range(n_models)]
     return CutScan.of(requests, p.everywhere.dtype)
 
 
@@ -62,7 +62,7 @@ def scan_part(sizes: list[int], repeats: int) -> tuple[str, dict]:
         for where in ("threads", "processes"):
             if where == "threads":
                 p = prepared(X)
-                blocks = [b.value for b in p.everywhere.blocks]
+                blocks = [b.value.rows for b in p.everywhere.blocks]
                 read = partial(lambda pool, blocks: list(pool.map(np.sum, blocks)), pool, blocks)
                 scan = one_scan(p)
                 times = interleaved(

@@ -8,10 +8,11 @@ import pytest
 from dmkc.clusterers.learned import FitEnd, Learned
 from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SampleRows
+from dmkc.data import RowRecord
 from dmkc.scan.assign import PLAIN, CentroidRequest
 
-SAMPLE = SampleRows(np.arange(6.0).reshape(6, 1), 64)
-ROWS = SampleRows(np.arange(12.0).reshape(12, 1) ** 2, 64)
+SAMPLE = SampleRows(RowRecord(np.arange(6.0).reshape(6, 1)), 64)
+ROWS = SampleRows(RowRecord(np.arange(12.0).reshape(12, 1) ** 2), 64)
 STARTS = [Named("low", 0.0), Named("middle", 2.5), Named("high", 9.0)]
 
 
@@ -24,7 +25,7 @@ def stage(rows: SampleRows, steps: int) -> Stage:
             centre = float(found.sums[0, 0] / max(found.weights[0], 1.0))
         return centre
 
-    return Stage(SampleRows(rows.columns, 64), begin)
+    return Stage(SampleRows(rows.record, 64), begin)
 
 
 def least_is_highest(centre):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dask.sizeof import sizeof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import pairwise
 
+from dmkc.data import RowRecord
 from dmkc.kernels import (
     Cosine,
     Gaussian,
@@ -59,7 +61,7 @@ def rows_with_scaling(n=300, d=6, offset=0.0, dtype=np.float64, seed=0):
 
 def columns_of(X, scaling, kernel, marks, dtype, leaf_rows=128):
     maker = KernelPlan.on(scaling, (kernel,), marks, np.dtype(dtype), leaf_rows)
-    columns = maker(X)
+    columns = maker(X).rows
     assert columns.dtype == dtype and columns.shape == (X.shape[0], maker.width)
     assert maker.width % LANES == 0
     assert not columns[:, maker.offsets[-1] :].any()
@@ -123,7 +125,7 @@ def test_a_bank_is_its_kernels_side_by_side():
     X, scaling, Z = rows_with_scaling()
     kernels = (Linear(), *(kernel for kernel, _ in CASES.values()))
     maker = KernelPlan.on(scaling, kernels, Z[:11], np.dtype(np.float64), 128)
-    whole = maker(X)
+    whole = maker(X).rows
     for kernel, a, b in zip(kernels, maker.offsets[:-1], maker.offsets[1:], strict=True):
         np.testing.assert_array_equal(
             whole[:, a:b], columns_of(X, scaling, kernel, Z[:11], np.float64)
@@ -137,9 +139,9 @@ def test_bits_of_a_row_do_not_depend_on_the_block_it_is_in(dtype, sparse):
     kernels = (Linear(), *(kernel for kernel, _ in CASES.values()))
     maker = KernelPlan.on(scaling, kernels, Z[:37], np.dtype(dtype), 64)
     rows = sp.csr_array(X) if sparse else X
-    whole = maker(rows)
+    whole = maker(rows).rows
     for size in (64, 128, 512):
-        parts = np.concatenate([maker(rows[a : a + size]) for a in range(0, 1000, size)])
+        parts = np.concatenate([maker(rows[a : a + size]).rows for a in range(0, 1000, size)])
         np.testing.assert_array_equal(parts, whole)
 
 
@@ -181,3 +183,22 @@ def test_a_function_of_the_wrong_shape_is_refused():
     (kernel,) = as_bank(lambda A, B: np.ones(len(A)))
     with pytest.raises(ValueError, match="one value per pair"):
         columns_of(X, scaling, kernel, Z[:5], np.float64)
+
+
+def test_parts_of_a_record_go_with_the_rows_and_stay_exact():
+    X, scaling, Z = rows_with_scaling(5)
+    numbers = np.array([0, 2**24 + 1, 0, 2**24 + 3, 2**40 + 1])
+    weights = np.array([1.0, 2.0, 0.5, 3.0, 1.0])
+    plan = KernelPlan.on(
+        scaling, (Linear(), Gaussian(gamma=1.0)), Z, np.float32, 64, diagonals=True
+    )
+    stored = plan(RowRecord(X, weights, numbers))
+    np.testing.assert_array_equal(stored.constrained, numbers)
+    np.testing.assert_array_equal(stored.weights, weights)
+    np.testing.assert_allclose(stored.diagonals[:, 0], np.sum(Z**2, axis=1), rtol=1e-5)
+    np.testing.assert_array_equal(stored.diagonals[:, 1], 1.0)
+    part = stored[1:3]
+    assert part.rows.base is not None and len(part) == 2
+    np.testing.assert_array_equal(part.constrained, numbers[1:3])
+    whole = stored.rows.nbytes + stored.weights.nbytes + numbers.nbytes + stored.diagonals.nbytes
+    assert sizeof(stored) >= whole

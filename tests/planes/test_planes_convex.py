@@ -15,7 +15,9 @@ from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.clusterers.together import run_together
+from dmkc.data import RowRecord
 from dmkc.scan.planes import PlaneScan
+from dmkc.scan.requests import GivenLabels
 
 
 def data(n=60, d=8, k=2, seed=0):
@@ -33,11 +35,10 @@ def make(d, k=2, c1=0.4, c2=0.02, ridge=0.01, hinge=False, together=True, offset
 
 def fit(X, z, problem, solver="irls", gap=1e-6, weights=None, leaf_rows=64, before=None):
     """The convex fit, driven by one block of rows; `before` is a fit to begin from."""
-    d = X.shape[1]
-    columns = np.column_stack([X, z, np.ones(len(X)) if weights is None else weights])
-    asker = Asker(problem, d, None, None, before and before.working)
+    rows = SampleRows(RowRecord(X, weights, labels=z[:, None]), leaf_rows)
+    asker = Asker(problem, GivenLabels(0), None, None, before and before.working)
     solving = solve_convex(asker, solver, before and before.model, gap, lambda *_: None)
-    return run_together([solving], SampleRows(columns, leaf_rows, weight_at=d + 1))[0]
+    return run_together([solving], rows)[0]
 
 
 def problem_17(X, z, problem, k):
@@ -174,8 +175,9 @@ def test_a_noise_column_gets_no_weight_at_a_large_c2(seed):
 
 def test_the_same_bits_whatever_the_blocks_are():
     X, z = data(n=300)
-    columns = np.column_stack([X, z])
-    solving = solve_convex(Asker(make(8), 8, None, None), "irls", None, 1e-6, lambda *_: None)
+    columns = RowRecord(X, labels=z[:, None])
+    asker = Asker(make(8), GivenLabels(0), None, None)
+    solving = solve_convex(asker, "irls", None, 1e-6, lambda *_: None)
     scan = PlaneScan((next(solving),))
     whole = scan.block(columns, 0, 64)[0]
     halves = scan.merge(scan.block(columns[:128], 0, 64), scan.block(columns[128:256], 128, 64))

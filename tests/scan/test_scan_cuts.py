@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import Through
 from dmkc.scan.cuts import FUSED_MODELS, Affine, CutRequest, CutScan
 from dmkc.scan.engine import Held, ThreadEngine
 from dmkc.scan.grid import Grid
+from dmkc.scan.requests import GivenLabels
 
 COUNTS = [1, 2, FUSED_MODELS, FUSED_MODELS + 1, 3 * FUSED_MODELS]
 
@@ -36,7 +38,7 @@ def reference(X, label, model):
 
 
 def scanned(X, requests, leaf_rows=256, first=0):
-    scan = CutScan.of(requests, X.dtype)
+    scan = CutScan.of(requests, as_record(X).rows.dtype)
     return scan.unpack(scan.block(X, first, leaf_rows))
 
 
@@ -201,3 +203,28 @@ def test_scores_that_are_never_reached_are_counted_once(n_models):
         np.testing.assert_allclose(sums.row_sum, X.sum(axis=0), rtol=1e-12)
         assert (sums.masked, sums.signed, sums.total, sums.positive) == (500, 500, 500, 500)
         assert (sums.hinge, sums.own_hinge, sums.changed, sums.score) == (500, 500, 0, 0)
+
+
+@pytest.mark.parametrize("n_models", COUNTS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_given_labels_are_as_good_as_a_model_that_makes_them(n_models, weighted):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(1000, 16)) / 4
+    weights = rng.random(1000) if weighted else None
+    (by_model,) = random_requests(rng, 16, [n_models])
+    sides = (X @ by_model.label.w + by_model.label.b >= 0).astype(np.int32)
+    record = RowRecord(X, weights, labels=np.column_stack([1 - sides, sides]))
+    given = CutRequest(GivenLabels(1), by_model.models)
+    for a, b in zip(*scanned(record, [given, by_model]), strict=True):
+        assert_same(a, vars(b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_a_weight_is_a_repetition(n_models):
+    rng = np.random.default_rng(8)
+    X, times = rng.normal(size=(200, 16)), rng.integers(0, 4, 200)
+    requests = random_requests(rng, 16, [n_models])
+    (weighted,) = scanned(RowRecord(X, times.astype(float)), requests)
+    (repeated,) = scanned(np.repeat(X, times, axis=0), requests)
+    for a, b in zip(weighted, repeated, strict=True):
+        assert_same(a, {k: v for k, v in vars(b).items() if k != "label_hash"}, rtol=1e-9)

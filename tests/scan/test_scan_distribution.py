@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dmkc.data import RowRecord
 from dmkc.scan.distribution import (
     STEPS,
     DistributionRequest,
@@ -37,12 +38,17 @@ def request(seed, s, tied=9, curved=True):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, max(2, s), tied)
     parts = [scores(rng, s) for _ in range(3)]
-    return DistributionRequest(parts[0], labels, parts[1], parts[2], SHAPE, USED, TIE_AT, curved)
+    return DistributionRequest(parts[0], labels, parts[1], parts[2], SHAPE, USED, curved)
+
+
+def record(X, dtype):
+    """Rows whose weights and numbers of constrained rows are columns that no score looks at."""
+    return RowRecord(X.astype(dtype), X[:, WEIGHT_AT], X[:, TIE_AT].astype(np.int64))
 
 
 def run(requests, X, leaf_rows=64, dtype=np.float64):
-    scan = DistributionScan.of(requests, np.dtype(dtype), WEIGHT_AT)
-    node = scan.block(X.astype(dtype), 0, leaf_rows)
+    scan = DistributionScan.of(requests, np.dtype(dtype))
+    node = scan.block(record(X, dtype), 0, leaf_rows)
     return scan.unpack(node)
 
 
@@ -127,8 +133,8 @@ def test_a_batch_is_its_members():
 
 def test_blocks_do_not_change_a_bit():
     X, r = rows(500), request(3, 1)
-    scan = DistributionScan.of([r], np.dtype(np.float32), WEIGHT_AT)
-    X = X.astype(np.float32)
+    scan = DistributionScan.of([r], np.dtype(np.float32))
+    X = record(X, np.float32)
     whole = scan.block(X, 0, 64)
     for level in (0, 1):
         grid = Grid(500, 64, level)
@@ -145,8 +151,8 @@ def test_blocks_do_not_change_a_bit():
 def test_without_ties_and_weights():
     X = rows()
     r = request(4, 1, tied=0)
-    free = DistributionRequest(r.label, np.empty(0, int), r.point, r.before, SHAPE, USED, -1, True)
-    scan = DistributionScan.of([free], np.dtype(np.float64), -1)
+    free = DistributionRequest(r.label, np.empty(0, int), r.point, r.before, SHAPE, USED, True)
+    scan = DistributionScan.of([free], np.dtype(np.float64))
     (found,) = scan.unpack(scan.block(X, 0, 64))
     assert found.total == len(X) and found.tied_scores.shape == (1, 0)
     y = np.where(at(r.label, X) >= 0, 1, -1)

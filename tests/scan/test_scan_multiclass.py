@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.engine import Held, ThreadEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassScan, Scores
+from dmkc.scan.requests import GivenLabels
 
 
 def best_except(F, taken):
@@ -45,7 +49,7 @@ def reference(X, request, model):
 
 
 def scanned(X, requests, leaf_rows=128, first=0):
-    scan = MulticlassScan.of(requests, X.dtype)
+    scan = MulticlassScan.of(requests, as_record(X).rows.dtype)
     return scan.unpack(scan.block(X, first, leaf_rows))
 
 
@@ -128,3 +132,15 @@ def test_label_hashes_differ_when_one_row_changes_cluster(row):
         ((sums,),) = scanned(X, [request])
         hashes.add(sums.label_hash)
     assert len(hashes) == 3
+
+
+def test_given_labels_are_as_good_as_scores_that_make_them():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(700, 16)) / 4
+    (by_scores,) = requests_of(rng, 16, 4, [2])
+    labels = (X @ by_scores.label.w.T + by_scores.label.b).argmax(axis=1).astype(np.int32)
+    record = RowRecord(X, rng.random(700), labels=labels[:, None])
+    given = replace(by_scores, label=GivenLabels(0))
+    for a, b in zip(*scanned(record, [given, by_scores]), strict=True):
+        for name, value in vars(b).items():
+            np.testing.assert_allclose(getattr(a, name), value, rtol=1e-12, err_msg=name)

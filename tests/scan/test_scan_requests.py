@@ -6,6 +6,7 @@ import numpy as np
 
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.clusterers.together import run_together
+from dmkc.data import RowRecord
 from dmkc.scan.assign import PLAIN, Centroids, CostScan
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.requests import ScanRequest
@@ -24,7 +25,7 @@ def cost(seed: int) -> ScanRequest:
 
 
 def test_kinds_of_requests_are_answered_by_one_scan_each():
-    rows = SampleRows(ROWS, 64)
+    rows = SampleRows(RowRecord(ROWS), 64)
     found = rows.answer([cost(0), cut(0), cost(7), cut(2)])
     assert rows.n_scans == 2
     for got, seed in [(found[0], 0), (found[2], 7)]:
@@ -39,7 +40,7 @@ def test_kinds_of_requests_are_answered_by_one_scan_each():
 
 
 def test_a_statistic_asked_for_does_not_depend_on_blocks():
-    scan = ScanRequest.shared_scan([cost(0), cost(5)], SampleRows(ROWS, 64).form)
+    scan = ScanRequest.shared_scan([cost(0), cost(5)], np.dtype(np.float64))
     whole = scan.block(ROWS, 0, 64)
     parts = scan.merge(scan.block(ROWS[:256], 0, 64), scan.block(ROWS[256:], 256, 64))
     for one, other in zip(scan.unpack(whole), scan.unpack(parts), strict=True):
@@ -54,6 +55,6 @@ def test_fits_share_scans_until_each_has_come_to_its_end():
             total += len((yield cut(seed)))
         return total
 
-    rows = SampleRows(ROWS, 64)
+    rows = SampleRows(RowRecord(ROWS), 64)
     assert run_together([fit(0, 3), fit(2, 1), fit(1, 0)], rows) == [3.0, 3.0, 0.0]
     assert rows.n_scans == 3
