@@ -62,6 +62,8 @@ class DistributionRequest:
     """Where loss, gradient and Hessian are wanted."""
     before: Scores
     """Where the step that led to `point` began."""
+    binary: bool
+    """Whether the sign of one score decides between two clusters; else there is one for each."""
     shape: LossShape
     used: int
     """Stored values that features are made of; behind them are zeros."""
@@ -118,6 +120,7 @@ class DistributionScan(SharedScan[DistributionSums]):
     shapes: np.ndarray
     """(models, 4): theta, nu, and what free and tied rows count for."""
     n_scores: int
+    binary: bool
     used: int
     curved: bool
     name = "losses"
@@ -133,13 +136,14 @@ class DistributionScan(SharedScan[DistributionSums]):
             np.array([r.tied for r in requests], np.int16),
             np.array(shapes, np.float64),
             len(first.label.b),
+            first.binary,
             first.used,
             any(r.curved for r in requests),
         )
 
     @property
     def n_clusters(self) -> int:
-        return max(2, self.n_scores)
+        return 2 if self.binary else self.n_scores
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
         all_w = np.ascontiguousarray(self.weights.T)
@@ -178,6 +182,7 @@ class DistributionScan(SharedScan[DistributionSums]):
                 self.tied,
                 self.shapes,
                 s,
+                self.binary,
                 np.array(STEPS),
                 row_hashes(first + start, len(tile)),
                 pull,
@@ -245,7 +250,20 @@ class DistributionScan(SharedScan[DistributionSums]):
 
 @compiled
 def _pulls(
-    scores, weight, tie, tied, shapes, s, steps, hashes, pull, curve, scalars, counts, label_hashes
+    scores,
+    weight,
+    tie,
+    tied,
+    shapes,
+    s,
+    binary,
+    steps,
+    hashes,
+    pull,
+    curve,
+    scalars,
+    counts,
+    label_hashes,
 ):  # pragma: no cover - compiled
     """Half the first and second derivatives of every row's losses, and the scalar sums."""
     n = scores.shape[0]
@@ -254,7 +272,7 @@ def _pulls(
         label_at, point_at, before_at = 3 * p * s, (3 * p + 1) * s, (3 * p + 2) * s
         out = scalars[p]
         for i in range(n):
-            if s == 1:
+            if binary:
                 own = 1 if scores[i, point_at] >= 0.0 else 0
                 label = 1 if scores[i, label_at] >= 0.0 else 0
             else:
@@ -275,7 +293,7 @@ def _pulls(
                 if own != label:
                     out[CHANGED] += weight[i]
             for k in range(s):
-                cluster = 1 if s == 1 else k
+                cluster = 1 if binary else k
                 y = 1.0 if label == cluster else -1.0
                 f, f_before = scores[i, point_at + k], scores[i, before_at + k]
                 short = 1.0 - theta - y * f

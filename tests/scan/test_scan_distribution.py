@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,7 @@ def request(seed, s, tied=9, curved=True):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, max(2, s), tied)
     parts = [scores(rng, s) for _ in range(3)]
-    return DistributionRequest(parts[0], labels, parts[1], parts[2], SHAPE, USED, curved)
+    return DistributionRequest(parts[0], labels, parts[1], parts[2], s == 1, SHAPE, USED, curved)
 
 
 def record(X, dtype):
@@ -151,7 +153,7 @@ def test_blocks_do_not_change_a_bit():
 def test_without_ties_and_weights():
     X = rows()
     r = request(4, 1, tied=0)
-    free = DistributionRequest(r.label, np.empty(0, int), r.point, r.before, SHAPE, USED, True)
+    free = replace(r, tied=np.empty(0, int))
     scan = DistributionScan.of([free], np.dtype(np.float64))
     (found,) = scan.unpack(scan.block(X, 0, 64))
     assert found.total == len(X) and found.tied_scores.shape == (1, 0)

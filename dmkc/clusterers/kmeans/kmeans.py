@@ -14,11 +14,11 @@ from dmkc.clusterers.base import Clusterer, Job
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
-    Report,
     Run,
     inertia_of,
     on_sample,
     oversampled,
+    reporter,
     seeded,
 )
 from dmkc.clusterers.learned import Learned
@@ -37,7 +37,6 @@ from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
-from dmkc.progress import Progress
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan
@@ -180,11 +179,11 @@ class KMeans(Clusterer[FramedRows]):
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.everywhere
         mean_square, tol = _spread(survey, frame, self.tol)
-        report = _reporter(job.progress, "all")
+        report = reporter(job.progress, "all")
         on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
         starts = self._starts(prepared, job.seed)
         if isinstance(self.init, str) and self.init == "k-means++" and not prepared.sample_is_all:
-            report = _reporter(job.progress, "sample")
+            report = reporter(job.progress, "sample")
             weights = survey.sample_weights
             first = on_sample(prepared.sample, weights, tol, self.max_iter, report)
             found = race(starts, first, on_all, inertia_of, refine="all")
@@ -288,17 +287,3 @@ def _spread(survey: Survey, frame: Frame, tol: float) -> tuple[float, float]:
     offset = survey.mean - (frame.shift if frame.shift.size else 0.0)
     variance = survey.deviation / survey.count
     return float(np.sum(unit * (variance + offset**2))), tol * float(np.mean(unit * variance))
-
-
-def _reporter(progress: Progress, on: str) -> Report:
-    def report(name: str, run: Run) -> None:
-        progress.note(
-            f"{on} rows, {name}, step {run.n_iter}: inertia {run.inertia:.6g}",
-            start=name,
-            on=on,
-            round=run.n_iter,
-            objective=run.inertia,
-            moved=run.moved,
-        )
-
-    return report

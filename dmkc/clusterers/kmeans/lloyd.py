@@ -20,6 +20,7 @@ from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.starts import distinct_rows
 from dmkc.clusterers.together import Fit
 from dmkc.data import RowRecord
+from dmkc.progress import Progress
 from dmkc.scan.assign import (
     PLAIN,
     CentroidRequest,
@@ -65,6 +66,22 @@ class Run(FitEnd):
 
 Report = Callable[[str, Run], None]
 """Told of every step, with the name of the start."""
+
+
+def reporter(progress: Progress, on: str) -> Report:
+    """Tells the progress display of every step, on "sample" or "all" rows."""
+
+    def report(name: str, run: Run) -> None:
+        progress.note(
+            f"{on} rows, {name}, step {run.n_iter}: inertia {run.inertia:.6g}",
+            start=name,
+            on=on,
+            round=run.n_iter,
+            objective=run.inertia,
+            moved=run.moved,
+        )
+
+    return report
 
 
 @dataclass(frozen=True)

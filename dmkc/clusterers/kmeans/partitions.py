@@ -22,7 +22,7 @@ from dmkc.clusterers.kmeans.embedded import (
     on_embedded_sample,
     starts_on,
 )
-from dmkc.clusterers.kmeans.lloyd import Report, Run, inertia_of
+from dmkc.clusterers.kmeans.lloyd import Run, inertia_of, reporter
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
@@ -34,7 +34,6 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
-from dmkc.progress import Progress
 
 KMEANS_STEPS = 300
 RANKS = 100, 300
@@ -159,7 +158,7 @@ class PartitionClusterer(KernelClusterer):
         found = race(
             starts_on(rows, sample.weights, k, own.n_init, job.seed),
             on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
-            from_runs(points, mean_square, KMEANS_STEPS, _reporter(job.progress)),
+            from_runs(points, mean_square, KMEANS_STEPS, reporter(job.progress, "all")),
             inertia_of,
         )
         prepared.everywhere.n_scans += points.n_scans
@@ -182,7 +181,7 @@ class PartitionClusterer(KernelClusterer):
     ) -> PartitionLearned:
         fit = learned.fit
         points, mean_square = embedded_points(rows, fit.embedding, fit.mean_square)
-        stage = from_runs(points, mean_square, self.polish, _reporter(job.progress))
+        stage = from_runs(points, mean_square, self.polish, reporter(job.progress, "all"))
         (found,) = stage.run([Named(learned.start, fit.run)])
         rows.n_scans += points.n_scans
         return replace(learned, fit=replace(fit, run=found.value, shares=found.value.shares))
@@ -223,17 +222,3 @@ class PartitionClusterer(KernelClusterer):
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [landmarks_fact(self)]
-
-
-def _reporter(progress: Progress) -> Report:
-    def report(name: str, run: Run) -> None:
-        progress.note(
-            f"all rows, k-means step {run.n_iter}: inertia {run.inertia:.6g}",
-            start=name,
-            on="all",
-            round=run.n_iter,
-            objective=run.inertia,
-            moved=run.moved,
-        )
-
-    return report

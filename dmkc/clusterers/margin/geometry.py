@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -43,28 +43,8 @@ class WeightedLabeling:
     cluster_weights: np.ndarray
 
 
-class MarginSums(Protocol):
-    """What scans of two and of several clusters both say of a model."""
-
-    @property
-    def hinge(self) -> float:
-        """Sum of the margin violations under the given labeling."""
-
-    @property
-    def changed(self) -> float:
-        """Weight of the rows that the model relabels."""
-
-    @property
-    def total(self) -> float:
-        """Weight of all rows."""
-
-    @property
-    def label_hash(self) -> int:
-        """Hash of the model's own labeling."""
-
-
 Labeling = TypeVar("Labeling")
-Sums = TypeVar("Sums", bound=MarginSums)
+Sums = TypeVar("Sums", bound=CutSums | MulticlassSums)
 
 
 class MarginGeometry(ABC, Generic[Labeling, Sums]):
@@ -96,9 +76,9 @@ class MarginGeometry(ABC, Generic[Labeling, Sums]):
     def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """How far a labeling of weighted feature rows pulls clusters apart, as a weight vector."""
 
-    @abstractmethod
     def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
-        """Where the first cuts of a labeling are made, if not at zero."""
+        """Where the first cuts of a labeling are made; none: at zero."""
+        return []
 
     @abstractmethod
     def start(self, given: GivenLabels, shares: np.ndarray) -> Labeling:
@@ -149,9 +129,6 @@ class BinaryMargin(MarginGeometry[Affine | GivenLabels, CutSums]):
 
     def separation(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return (weights * (2.0 * labels - 1.0)) @ phi / weights.sum()
-
-    def first_points(self, phi: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Point]:
-        return []
 
     def start(self, given: GivenLabels, shares: np.ndarray) -> Affine | GivenLabels:
         return given

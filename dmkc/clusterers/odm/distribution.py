@@ -116,6 +116,7 @@ class DistributionObjective:
             tied,
             at,
             at if before is None else self.scores(before),
+            self.space.decision == "sign",
             self.shape,
             columns.offsets[-1],
             curved,
