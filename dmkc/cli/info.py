@@ -54,7 +54,7 @@ def describe_model(text: str) -> dict[str, Any]:
     """Kernels, sizes, parameters and versions of a model that has been read and checked."""
     model: Any = load(model_path(text))
     stored = read_description(model_path(text))
-    columns = model.model_.label_pipeline().columns
+    columns = model.model_.label_pipeline().plan
     names = model._fitted("feature_names_in_")
     found = {
         "model": stored["estimator"],

@@ -58,7 +58,7 @@ class Ready(Protocol):
     """Rows that can be scanned."""
 
     @property
-    def everywhere(self) -> RowSet:
+    def all_rows(self) -> RowSet:
         """All rows that are trained on."""
 
 
@@ -70,7 +70,7 @@ class Trained(NamedTuple, Generic[ReadyRows]):
 
     prepared: ReadyRows
     learned: Learned[Any, Any] | None
-    everywhere: RowSet | None
+    all_rows: RowSet | None
     """All rows, where they have been scanned."""
 
 
@@ -128,10 +128,10 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         engine = open_engine(self.client, self)
         job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
         with one_blas_thread():
-            prepared, learned, everywhere = self._train(job)
+            prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)
-            self.labels_ = self._labels(job.rows, everywhere)
-        self.n_scans_ = 2 if everywhere is None else 1 + everywhere.n_scans
+            self.labels_ = self._labels(job.rows, all_rows)
+        self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
         self._remember_columns(rows)
         self.history_ = progress.history()
         progress.end(
@@ -147,7 +147,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _train(self, job: Job) -> Trained[ReadyRows]:
         """Train on all rows."""
         prepared = self._prepare(job)
-        return Trained(prepared, self._learn(prepared, job), prepared.everywhere)
+        return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
     def _store_results(
         self, learned: Learned[Any, Any] | None, prepared: ReadyRows, rows: Rows
@@ -181,11 +181,11 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _warn_of_empty(self, empty: int, n_clusters: int) -> None:
         warnings.warn(f"{empty} of {n_clusters} clusters are empty.", stacklevel=4)
 
-    def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
+    def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
         pipeline = self.model_.label_pipeline()
-        if rows.container.lazy or everywhere is None:
+        if rows.container.lazy or all_rows is None:
             return labelling.apply(rows, pipeline, np.dtype(np.int32), None)
-        labels = everywhere.collect(pipeline.answer, "labels")
+        labels = all_rows.collect(pipeline.answer, "labels")
         return rows.container.wrap(labels)
 
 
@@ -230,15 +230,15 @@ class KernelClusterer(Clusterer[Prepared]):
         subset = take_subset(rows, job.engine, self.train_rows, settings, job.sample_weight)
         inside, local, m = replace(job, subset=subset), job.engine.local(), self._least_clusters()
         own = self._features(inside)
-        prepared = prepare(subset.rows, local, own, m, subset.weights, subset.around)
-        features, everywhere = prepared.features, None
+        prepared = prepare(subset.rows, local, own, m, subset.weights, subset.context)
+        features, all_rows = prepared.features, None
         job.progress.say(f"training on {subset.rows.n_rows} of {rows.n_rows} rows")
         learned = self._learn(prepared, inside)
         if learned is not None and self.polish:
-            everywhere, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
+            all_rows, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
             job.progress.say(_about(job, features, mode))
-            learned = self._continue_on_all_rows(learned, features, everywhere, job)
-        return Trained(prepared, learned, everywhere)
+            learned = self._continue_on_all_rows(learned, features, all_rows, job)
+        return Trained(prepared, learned, all_rows)
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         self.kernels_ = list(prepared.features.kernels)

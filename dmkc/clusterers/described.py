@@ -132,6 +132,6 @@ class Described:
 
 def landmarks_fact(clusterer: Any) -> tuple[str, str]:
     """How many landmarks there are and what they are, for facts of a method with kernels."""
-    count = clusterer.model_.label_pipeline().columns.n_landmarks
+    count = clusterer.model_.label_pipeline().plan.n_landmarks
     how = clusterer.landmarks if isinstance(clusterer.landmarks, str) else "given"
     return "landmarks", f"{count}, {how}"

@@ -70,7 +70,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
     @property
     def _dtype(self) -> np.dtype:
         """Precision of what `transform` returns."""
-        return self.model_.features.columns.dtype
+        return self.model_.features.plan.dtype
 
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)

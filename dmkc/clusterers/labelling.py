@@ -113,7 +113,7 @@ class WeightedFeatures:
         return (self.features.features(stored.rows) * self.root_weights).astype(stored.rows.dtype)
 
 
-class Columns(Protocol):
+class RowMap(Protocol):
     """Makes what an answer is computed from, of rows in leaves of a fixed size."""
 
     @property
@@ -153,19 +153,19 @@ class SomeFeatures:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Rows to columns to an answer, in one task; columns of one leaf at a time are in memory."""
+    """Rows to records to an answer, in one task; one leaf at a time is in memory."""
 
-    columns: Columns
+    plan: RowMap
     answer: Callable[[Any], np.ndarray]
 
     def __call__(self, rows: Any) -> np.ndarray:
         n = rows.shape[0]
         # sparse rows need a large product for every call, dense ones nothing
-        step = n if sp.issparse(rows) else self.columns.leaf_rows
-        held = np.empty((min(n, step), self.columns.width), self.columns.dtype)
+        step = n if sp.issparse(rows) else self.plan.leaf_rows
+        held = np.empty((min(n, step), self.plan.width), self.plan.dtype)
         with one_blas_thread():
-            leaves = (self.columns(rows[i : i + step], held) for i in range(0, n, step))
-            parts = [self.answer(columns) for columns in leaves]
+            leaves = (self.plan(rows[i : i + step], held) for i in range(0, n, step))
+            parts = [self.answer(record) for record in leaves]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -216,8 +216,8 @@ def apply(
     engine = metered(ThreadEngine())
     width = max(scan_width(rows), n_out or 1)
     if rows.sparse:
-        width = max(width, pipeline.columns.width)
-    blocks = rows.blocks(block_rows(rows, width, pipeline.columns.leaf_rows, engine.threads))
+        width = max(width, pipeline.plan.width)
+    blocks = rows.blocks(block_rows(rows, width, pipeline.plan.leaf_rows, engine.threads))
     if rows.container.lazy:
         return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known, name), name=name)
     values = np.concatenate(engine.collect(pipeline, blocks, "predict"))

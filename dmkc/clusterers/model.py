@@ -64,7 +64,7 @@ class KernelModel:
     def affines(self) -> list[Affine]:
         """The scores on raw columns."""
         pairs = zip(self.weights, self.biases, strict=True)
-        return [self.features.to_columns(v, float(b)) for v, b in pairs]
+        return [self.features.to_stored(v, float(b)) for v, b in pairs]
 
     def reordered(self, shares: np.ndarray, rows: Rows) -> KernelModel:
         """The same clusters numbered by decreasing size, ties by first row."""
@@ -83,24 +83,24 @@ class KernelModel:
 
     def label_pipeline(self) -> Pipeline:
         if self.decision == "nearest":
-            return Pipeline(self.features.columns, Nearest(self._distances()))
-        return Pipeline(self.features.columns, Decide(self._scorer()))
+            return Pipeline(self.features.plan, Nearest(self._distances()))
+        return Pipeline(self.features.plan, Decide(self._scorer()))
 
     def score_pipeline(self) -> Pipeline:
         if self.decision == "nearest":
-            return Pipeline(self.features.columns, Nearness(self._distances()))
+            return Pipeline(self.features.plan, Nearness(self._distances()))
         scorer = self._scorer()
         one = self.decision in ("none", "sign")
-        return Pipeline(self.features.columns, Single(scorer) if one else scorer)
+        return Pipeline(self.features.plan, Single(scorer) if one else scorer)
 
     def feature_pipeline(self) -> Pipeline:
         sizes = np.diff(self.features.offsets)
         roots = np.repeat(np.sqrt(self.kernel_weights), sizes)
-        return Pipeline(self.features.columns, WeightedFeatures(self.features, roots))
+        return Pipeline(self.features.plan, WeightedFeatures(self.features, roots))
 
     def component_pipeline(self, chosen: np.ndarray) -> Pipeline:
         """Some of the features, each scaled as it is learned on."""
-        return Pipeline(self.features.columns, SomeFeatures(self.features, chosen))
+        return Pipeline(self.features.plan, SomeFeatures(self.features, chosen))
 
     def _distances(self) -> Scorer:
         """Signed distances to planes; a plane without weights is far from everything."""
@@ -108,12 +108,12 @@ class KernelModel:
         unit = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
         far = np.where(size > 0, self.biases * unit, np.finfo(np.float32).max)
         pairs = zip(self.weights * unit[:, None], far, strict=True)
-        affines = [self.features.to_columns(v, float(b)) for v, b in pairs]
-        return Scorer.of(affines, self.features.columns.dtype)
+        affines = [self.features.to_stored(v, float(b)) for v, b in pairs]
+        return Scorer.of(affines, self.features.plan.dtype)
 
     def _scorer(self) -> Scorer:
-        affines = self.affines() or [Affine(np.zeros(self.features.columns.width), -1.0)]
-        return Scorer.of(affines, self.features.columns.dtype)
+        affines = self.affines() or [Affine(np.zeros(self.features.plan.width), -1.0)]
+        return Scorer.of(affines, self.features.plan.dtype)
 
 
 def size_order(
@@ -128,7 +128,7 @@ def size_order(
 def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int, known: Known | None) -> np.ndarray:
     """The first row of every cluster, looked for leaf by leaf until all have been seen."""
     first = np.full(n_clusters, rows.n_rows)
-    for block in rows.blocks(pipeline.columns.leaf_rows):
+    for block in rows.blocks(pipeline.plan.leaf_rows):
         values = block.delayed.compute() if isinstance(block, Lazy) else block.load()
         found = for_block(pipeline, known, block)(values)
         labels, at = np.unique(found, return_index=True)

@@ -29,7 +29,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
-from dmkc.scan.base import Scan, Through
+from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.survey import Survey, SurveyScan
@@ -56,7 +56,7 @@ class SampleView:
     """Number of all rows."""
     kernels: tuple[Kernel, ...]
     """The bank with its widths filled in."""
-    around: Known | None
+    context: Known | None
     """More rows, on which starts are found, where there are any."""
 
 
@@ -105,10 +105,10 @@ class Prepared:
     """The sampled rows after scaling, float64."""
     features: FeatureMap
     sample: SampleRows
-    everywhere: RowSet
+    all_rows: RowSet
     mode: str
     engine: Engine
-    around: Any
+    context: Any
     """Rows on which scaling and starts are found, where these are not the sampled rows."""
     choice: Choice | None = None
     """What a chooser of landmarks found, where there was one."""
@@ -121,12 +121,12 @@ class Prepared:
             self.positions,
             self.rows.n_rows,
             self.features.kernels,
-            _standardised(self.around, self.features.columns.scaling),
+            _standardised(self.context, self.features.plan.scaling),
         )
 
     @property
     def sample_is_all(self) -> bool:
-        return self.everywhere is self.sample
+        return self.all_rows is self.sample
 
     def of_sample(self, which: np.ndarray) -> Prepared:
         """Some of the sampled rows alone, each of weight 1, under the same features."""
@@ -141,8 +141,8 @@ class Prepared:
             positions=self.positions[which],
             standardised=self.standardised[which],
             sample=sample,
-            everywhere=sample,
-            around=None,
+            all_rows=sample,
+            context=None,
         )
 
 
@@ -152,11 +152,11 @@ def prepare(
     settings: FeatureSettings,
     min_rows: int,
     sample_weight: Any = None,
-    around: Any = None,
+    context: Any = None,
 ) -> Prepared:
     """Survey the rows, build the feature map and hold (or plan) the columns.
 
-    `around` are more rows than the given ones, on which scaling and starts are found.
+    `context` are more rows than the given ones, on which scaling and starts are found.
     """
     n = rows.n_rows
     check_enough(n, min_rows)
@@ -168,7 +168,7 @@ def prepare(
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
-    moments = survey if around is None else _survey_around(around, leaf_rows)
+    moments = survey if context is None else _survey_context(context, leaf_rows)
     own = scaling_of(moments, settings.scale, min_rows, rows.views.values())
     scaling = evened(own, moments, rows.views.values())
     standardised = scaling.apply(survey.sample)
@@ -176,23 +176,23 @@ def prepare(
     bank = _Bank.of(rows, settings, own, scaling, survey, engine, blocks, grid)
     choice = None
     if callable(settings.landmarks):
-        more = _standardised(around, scaling)
+        more = _standardised(context, scaling)
         heavy, kernels = survey.sample_weights, bank.resolved()
         choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
         bank.use_landmarks(choice.landmarks)
     maker = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals)
 
-    numbers = rank_among(rows.tied, positions) if rows.tied is not None else None
+    numbers = rank_among(rows.constrained, positions) if rows.constrained is not None else None
     weights = None if sample_weight is None else survey.sample_weights
     sample_rows = RowRecord(survey.sample, weights, numbers)
     sample = SampleRows(maker(sample_rows), leaf_rows)
     sample_is_all = len(positions) == n
-    everywhere: RowSet = sample
+    all_rows: RowSet = sample
     if not sample_is_all:
         extra = carried(sample_weight, rows)
-        everywhere = spread(engine, blocks, grid, maker, mode, settings.store_path, extra)
+        all_rows = spread(engine, blocks, grid, maker, mode, settings.store_path, extra)
     raw = FeatureMap.build(maker)
-    features = raw.normalised(everywhere.column_mean(), sample.columns, sample.weights)
+    features = raw.normalised(all_rows.stored_mean(), sample.stored, sample.weights)
     if min_rows > 1:
         check_kernels(features)
     return Prepared(
@@ -202,10 +202,10 @@ def prepare(
         standardised,
         features,
         sample,
-        everywhere,
+        all_rows,
         mode,
         engine,
-        around,
+        context,
         choice,
     )
 
@@ -242,7 +242,9 @@ class _Bank:
         def sample(view: View) -> KernelSample:
             def run(scan: Scan) -> Node:
                 every = view.columns is None
-                return engine.scan(scan if every else Through(_SeenRows(view), scan), blocks, grid)
+                return engine.scan(
+                    scan if every else MappedScan(_SeenRows(view), scan), blocks, grid
+                )
 
             return KernelSample(
                 view.scaling.apply(view(survey.sample)),
@@ -325,22 +327,22 @@ def sample_size(settings: FeatureSettings, n_columns: int) -> int:
     return min(settings.sample_rows, max(SAMPLE_BYTES // (8 * n_columns), 64))
 
 
-def _standardised(around: Any, scaling: Scaling) -> Known | None:
-    """Rows around the given ones after scaling, with their weights."""
-    if around is None:
+def _standardised(context: Any, scaling: Scaling) -> Known | None:
+    """Context rows after scaling, with their weights."""
+    if context is None:
         return None
-    rows, weights = split_weights(around)
+    rows, weights = split_weights(context)
     standardised = scaling.apply(rows)
     return standardised, np.ones(len(standardised)) if weights is None else weights
 
 
-def _survey_around(around: Any, leaf_rows: int) -> Survey:
+def _survey_context(context: Any, leaf_rows: int) -> Survey:
     """Column moments of more rows than the given ones, which are less a matter of luck."""
-    survey = SurveyScan(np.zeros(0, np.int64)).block(around, 0, leaf_rows)
+    survey = SurveyScan(np.zeros(0, np.int64)).block(context, 0, leaf_rows)
     if survey.bad.any():
         raise UserError(
             f"Input X contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a sample "
-            f"of {around.shape[0]} rows: fill in or drop these rows before clustering."
+            f"of {context.shape[0]} rows: fill in or drop these rows before clustering."
         )
     return survey
 

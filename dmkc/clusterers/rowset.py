@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.data import RowRecord
-from dmkc.scan.base import Scan, Through
+from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
@@ -47,8 +47,8 @@ class RowSet(ABC):
         """The answer to a single request."""
         return self.answer([request])[0]
 
-    def column_mean(self) -> np.ndarray:
-        """Mean of the raw columns: the cut of the zero model when every row is on one side."""
+    def stored_mean(self) -> np.ndarray:
+        """Mean of the stored values: the cut of the zero model when every row is on one side."""
         everyone = Affine(np.zeros(self.width), 1.0)
         nothing = Affine(np.zeros(self.width), 0.0)
         (sums,) = self.ask(CutRequest(everyone, (nothing,)))
@@ -56,7 +56,7 @@ class RowSet(ABC):
 
 
 @dataclass(frozen=True)
-class After:
+class Composed:
     """One function after another, as one task."""
 
     first: Callable[[Any], Any]
@@ -85,12 +85,12 @@ class SpreadRows(RowSet):
 
     def run(self, scan: Scan) -> Node:
         self.n_scans += 1
-        whole = scan if self.make is None else Through(self.make, scan)
+        whole = scan if self.make is None else MappedScan(self.make, scan)
         return self.engine.scan(whole, self.blocks, self.grid)
 
     def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
         self.n_scans += 1
-        whole = func if self.make is None else After(self.make, func)
+        whole = func if self.make is None else Composed(self.make, func)
         return np.concatenate(self.engine.collect(whole, self.blocks, name))
 
 
@@ -107,7 +107,7 @@ class SampleRows(RowSet):
     n_scans: int = 0
 
     @property
-    def columns(self) -> np.ndarray:
+    def stored(self) -> np.ndarray:
         """What is stored of the rows."""
         return self.record.rows
 
@@ -121,11 +121,11 @@ class SampleRows(RowSet):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        return self.columns.shape[1]
+        return self.stored.shape[1]
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
-        return self.columns.dtype
+        return self.stored.dtype
 
     def run(self, scan: Scan) -> Node:
         self.n_scans += 1

@@ -41,7 +41,7 @@ class ScoreSpace:
     def scores(self, weights: np.ndarray, biases: np.ndarray) -> Scores:
         """Scores on raw columns, from a row of feature weights and a bias for each."""
         pairs = zip(weights, biases, strict=True)
-        parts = [self.features.to_columns(v, float(b)) for v, b in pairs]
+        parts = [self.features.to_stored(v, float(b)) for v, b in pairs]
         return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
 
     def model(

@@ -101,7 +101,7 @@ def row_blocks(
 
 def carried(sample_weight: Any, rows: Rows) -> tuple[str, ...]:
     """The parts of records that come with the rows."""
-    there = {"weights": sample_weight is not None, "constrained": rows.tied is not None}
+    there = {"weights": sample_weight is not None, "constrained": rows.constrained is not None}
     return tuple(name for name, has in there.items() if has)
 
 

@@ -143,7 +143,9 @@ def k_means_start(prepared: Prepared, starts: list[Start], m: int, seed: int) ->
     for start in starts:
         if start.name == "k-means":
             return start
-    labels = _k_means(prepared.standardised, prepared.sample.weights, m, seed, prepared.view.around)
+    labels = _k_means(
+        prepared.standardised, prepared.sample.weights, m, seed, prepared.view.context
+    )
     return Start("k-means", labels) if len(np.unique(labels)) == m else starts[0]
 
 
@@ -156,11 +158,11 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
         if not (isinstance(item, str) and item in FEATURE_KINDS):
             yield from _plain(item, prepared.view, n_init, m, seed)
             continue
-        for kernel, phi, around in _features_by_kernel(prepared):
+        for kernel, phi, context in _features_by_kernel(prepared):
             if item == "pca":
                 yield from _principal(kernel, phi, weights, n_init, m, seed)
             elif not (kernel.linear and kernel.columns is None and "k-means" in items):
-                yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed, around))
+                yield Start(f"k-means, {kernel}", _k_means(phi, weights, m, seed, context))
 
 
 def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Iterator[Start]:
@@ -170,7 +172,7 @@ def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Itera
         _, labels = np.unique(item, return_inverse=True)
         yield Start("given", labels[view.positions])
     elif item == "k-means":
-        yield Start(item, _k_means(rows, view.weights, m, seed, view.around))
+        yield Start(item, _k_means(rows, view.weights, m, seed, view.context))
     elif item in SHAPES:
         yield Start(item, shaped(item, rows, view.weights, m, seed))
     elif item == "few-columns":
@@ -198,20 +200,20 @@ def _few(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> Iterator[S
 def _features_by_kernel(
     prepared: Prepared,
 ) -> Iterator[tuple[Kernel, np.ndarray, Known | None]]:
-    """Every kernel's features of the sample, and of the rows around it."""
+    """Every kernel's features of the sample, and of the context rows."""
     features = prepared.features
-    phi, more = features.features(prepared.sample.columns), prepared.view.around
-    wide = None if more is None else features.features(features.columns(prepared.around).rows)
+    phi, more = features.features(prepared.sample.stored), prepared.view.context
+    wide = None if more is None else features.features(features.plan(prepared.context).rows)
     for kernel, (a, b) in zip(features.kernels, pairwise(features.offsets), strict=True):
-        around = None if more is None or wide is None else (wide[:, a:b], more[1])
-        yield kernel, phi[:, a:b], around
+        context = None if more is None or wide is None else (wide[:, a:b], more[1])
+        yield kernel, phi[:, a:b], context
 
 
 def _k_means(
-    rows: np.ndarray, weights: np.ndarray, m: int, seed: int, around: Known | None = None
+    rows: np.ndarray, weights: np.ndarray, m: int, seed: int, context: Known | None = None
 ) -> np.ndarray:
-    """The cluster of every row; centroids are found on the rows around them, if there are any."""
-    few, heavy = (rows, weights) if around is None else around
+    """The cluster of every row; centroids are found on the context rows, if there are any."""
+    few, heavy = (rows, weights) if context is None else context
     if len(few) > K_MEANS_ROWS:
         some = np.linspace(0, len(few) - 1, K_MEANS_ROWS).astype(int)
         few, heavy = few[some], heavy[some]

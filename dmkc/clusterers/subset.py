@@ -27,7 +27,7 @@ class Subset:
     weights: np.ndarray | None
     positions: np.ndarray
     """Their global row numbers."""
-    around: Any
+    context: Any
     """More rows (with weights, where rows have any), for scaling and starts; None when the subset
     is large."""
 
@@ -52,8 +52,8 @@ def take_subset(
     """
     n = rows.n_rows
     positions = sample_positions(n, subset_size(train_rows, n), settings.seed + 1)
-    if rows.tied is not None:  # what is known of single rows must not be lost
-        positions = np.union1d(positions, rows.tied)
+    if rows.constrained is not None:  # what is known of single rows must not be lost
+        positions = np.union1d(positions, rows.constrained)
     sample = sample_positions(n, sample_size(settings, rows.n_columns), settings.seed)
     wanted = np.union1d(positions, sample) if len(sample) > len(positions) else positions
     grid = engine.grid(n, scan_width(rows))
@@ -62,14 +62,14 @@ def take_subset(
         blocks = with_weights(blocks, check_weights(sample_weight, n))
     values, weights = engine.scan(TakeScan(wanted), blocks, grid)
     at = np.searchsorted(wanted, positions)
-    around = None
+    context = None
     if wanted is not positions:
-        around = values if sample_weight is None else RowRecord(values, weights)
+        context = values if sample_weight is None else RowRecord(values, weights)
     chosen = None if sample_weight is None else weights[at]
     taken = as_rows(values[at])
-    if rows.tied is not None:
-        taken = replace(taken, tied=np.searchsorted(positions, rows.tied))
-    return Subset(taken, chosen, positions, around)
+    if rows.constrained is not None:
+        taken = replace(taken, constrained=np.searchsorted(positions, rows.constrained))
+    return Subset(taken, chosen, positions, context)
 
 
 def subset_size(train_rows: Any, n_rows: int) -> int:
@@ -82,7 +82,7 @@ def spread_all(
     rows: Rows, engine: Engine, settings: FeatureSettings, features: FeatureMap, sample_weight: Any
 ) -> tuple[SpreadRows, str]:
     """All rows under a feature map that was learned on a subset, and how they are held."""
-    maker = features.columns
+    maker = features.plan
     n, d = rows.n_rows, rows.n_columns
     width = max(maker.width, scan_width(rows))
     grid = engine.grid(n, width, maker.leaf_rows)

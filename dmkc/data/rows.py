@@ -36,14 +36,16 @@ class Rows:
     in_memory: bool  # the values are in this process already
     container: Container  # puts results into the input's own form
     source: Source = field(repr=False)  # cuts the input into blocks
-    tied: np.ndarray | None = field(default=None, repr=False)  # rows that blocks number, ascending
+    constrained: np.ndarray | None = field(
+        default=None, repr=False
+    )  # rows that blocks number, ascending
     sampled: np.ndarray | None = field(default=None, repr=False)  # rows to begin from, if not any
     views: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # first and last + 1 columns
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
         blocks = self.source.blocks(block_rows)
-        return blocks if self.tied is None else with_constrained(blocks, self.tied)
+        return blocks if self.constrained is None else with_constrained(blocks, self.constrained)
 
 
 def scan_width(rows: Rows) -> int:

@@ -2,7 +2,7 @@
 
 Features of kernel k are ``scale_k (stored_k W_k - mean_k)``: mapped by the fitted kernel, centred,
 and of mean squared norm 1, so that kernel weights measure usefulness and not units.  Rows are never
-multiplied by W: a model is carried back to stored values instead (`to_columns`), and sums of stored
+multiplied by W: a model is carried back to stored values instead (`to_stored`), and sums of stored
 values are carried forward (`slope`).
 """
 
@@ -27,7 +27,7 @@ CUT_OFF = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 class FeatureMap:
     """The stored map from rows to weighted kernel features."""
 
-    columns: KernelPlan
+    plan: KernelPlan
     maps: tuple[StoredMap, ...]
     """Per kernel, stored values to features."""
     mean: tuple[np.ndarray, ...]
@@ -37,7 +37,7 @@ class FeatureMap:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        return self.columns.kernels
+        return self.plan.kernels
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -45,23 +45,23 @@ class FeatureMap:
         return (0, *np.cumsum([len(m) for m in self.mean]).tolist())
 
     @classmethod
-    def build(cls, columns: KernelPlan) -> FeatureMap:
+    def build(cls, plan: KernelPlan) -> FeatureMap:
         """Mapped features, not yet centred or scaled."""
-        cut_off = CUT_OFF[np.dtype(columns.dtype)]
-        maps = tuple(fitted.feature_map(cut_off) for fitted in columns.fitted)
-        return cls(columns, maps, tuple(np.zeros(m.n_features) for m in maps), (1.0,) * len(maps))
+        cut_off = CUT_OFF[np.dtype(plan.dtype)]
+        maps = tuple(fitted.feature_map(cut_off) for fitted in plan.fitted)
+        return cls(plan, maps, tuple(np.zeros(m.n_features) for m in maps), (1.0,) * len(maps))
 
     def normalised(
         self,
-        column_mean: np.ndarray,
-        sample_columns: np.ndarray,
+        stored_mean: np.ndarray,
+        sample: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> FeatureMap:
         """Centred by the mean of all rows, scaled by the spread of a sample's features."""
-        means = tuple(self.maps[k].forward(column_mean[a:b]) for k, a, b in self._column_slices())
+        means = tuple(self.maps[k].forward(stored_mean[a:b]) for k, a, b in self._slices())
         scales = []
-        for k, a, b in self._column_slices():
-            raw = self.maps[k].forward(sample_columns[:, a:b].astype(np.float64))
+        for k, a, b in self._slices():
+            raw = self.maps[k].forward(sample[:, a:b].astype(np.float64))
             part = raw - means[k]
             power, whole = (
                 float(np.average(np.einsum("ij,ij->i", x, x), weights=weights)) for x in (part, raw)
@@ -69,54 +69,52 @@ class FeatureMap:
             scales.append(power**-0.5 if power > CONSTANT * whole else 0.0)
         return replace(self, mean=means, scale=tuple(scales))
 
-    def to_columns(self, v: np.ndarray, b: float) -> Affine:
-        """The model v.Phi(x) + b as a score on raw columns."""
-        w = np.zeros(self.columns.width)
+    def to_stored(self, v: np.ndarray, b: float) -> Affine:
+        """The model v.Phi(x) + b as a score on stored values."""
+        w = np.zeros(self.plan.width)
         bias = float(b)
         edges = self.offsets
-        for k, start, stop in self._column_slices():
+        for k, start, stop in self._slices():
             part = self.scale[k] * v[edges[k] : edges[k + 1]]
             w[start:stop] = self.maps[k].back_exactly(part)
             bias -= float(products(self.mean[k][None, :], part)[0])
         return Affine(w, bias)
 
     def slope(self, row_sum: np.ndarray, weight: float) -> np.ndarray:
-        """The sum of features from the sum of raw columns over rows of total `weight`."""
+        """The sum of features from the sum of stored values over rows of total `weight`."""
         return np.concatenate(
             [
                 self.scale[k] * (self.maps[k].forward(row_sum[a:b]) - weight * self.mean[k])
-                for k, a, b in self._column_slices()
+                for k, a, b in self._slices()
             ]
         )
 
     def squares(self, row_square: np.ndarray, row_sum: np.ndarray, weight: float) -> np.ndarray:
-        """The sum of outer products of features from the same sums of raw columns."""
+        """The sum of outer products of features from the same sums of stored values."""
         shift = -self.slope(np.zeros_like(row_sum), 1.0)
         tilt = np.outer(self.slope(row_sum, 0.0), shift)
         both = self._linear(self._linear(row_square).T)
         return both - tilt - tilt.T + weight * np.outer(shift, shift)
 
-    def features(self, columns: np.ndarray) -> np.ndarray:
-        """Whitened, centred, scaled features of some rows' columns, in float64."""
+    def features(self, stored: np.ndarray) -> np.ndarray:
+        """Whitened, centred, scaled features of what is stored of some rows, in float64."""
         return np.concatenate(
             [
                 self.scale[k]
-                * (self.maps[k].forward(columns[:, a:b].astype(np.float64)) - self.mean[k])
-                for k, a, b in self._column_slices()
+                * (self.maps[k].forward(stored[:, a:b].astype(np.float64)) - self.mean[k])
+                for k, a, b in self._slices()
             ],
             axis=1,
         )
 
-    def _linear(self, columns: np.ndarray) -> np.ndarray:
-        """Features of rows of columns without the centring."""
+    def _linear(self, stored: np.ndarray) -> np.ndarray:
+        """Features of stored rows without the centring."""
         parts = [
-            scale * stored.forward(columns[:, a:b])
-            for scale, stored, (_, a, b) in zip(
-                self.scale, self.maps, self._column_slices(), strict=True
-            )
+            scale * forward.forward(stored[:, a:b])
+            for scale, forward, (_, a, b) in zip(self.scale, self.maps, self._slices(), strict=True)
         ]
         return np.concatenate(parts, axis=1)
 
-    def _column_slices(self) -> list[tuple[int, int, int]]:
-        edges = self.columns.offsets
+    def _slices(self) -> list[tuple[int, int, int]]:
+        edges = self.plan.offsets
         return [(k, edges[k], edges[k + 1]) for k in range(len(self.kernels))]

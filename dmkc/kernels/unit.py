@@ -24,9 +24,9 @@ SMALLEST = 1e-12
 class RowScales:
     """What each kernel's centred features of a row are multiplied by."""
 
-    columns: KernelPlan
+    plan: KernelPlan
     tilts: np.ndarray
-    """For every raw column, its part in the inner product of features with their mean."""
+    """For every stored value, its part in the inner product of features with their mean."""
     squares: np.ndarray
     """Per kernel, squared norm of the mean of the features."""
     factors: np.ndarray
@@ -37,14 +37,14 @@ class RowScales:
     @classmethod
     def of(cls, features: FeatureMap, sample: RowRecord, weights: np.ndarray, cosine: bool):
         """The scales of a centred feature map; with `cosine` off, kernels have mean diagonal 1."""
-        columns = features.columns
-        edges = columns.offsets
+        plan = features.plan
+        edges = plan.offsets
         tilts = np.zeros(edges[-1])
         for p, (mean, stored) in enumerate(zip(features.mean, features.maps, strict=True)):
             tilts[edges[p] : edges[p + 1]] = stored.back(mean)
         squares = np.array([mean @ mean for mean in features.mean])
         alive = np.array([scale > 0 for scale in features.scale], dtype=np.float64)
-        scales = cls(columns, tilts, squares, alive, cosine)
+        scales = cls(plan, tilts, squares, alive, cosine)
         if not cosine:
             mean = weights @ scales.diagonal(sample) / weights.sum()
             scales = replace(scales, factors=alive / np.sqrt(np.where(mean > 0, mean, 1.0)))
@@ -52,7 +52,7 @@ class RowScales:
 
     def diagonal(self, stored: RowRecord) -> np.ndarray:
         """The centred k(x, x) of every row and kernel; 0 for rows at a kernel's mean."""
-        edges, columns, own = self.columns.offsets, stored.rows, stored.diagonals
+        edges, columns, own = self.plan.offsets, stored.rows, stored.diagonals
         assert own is not None
         out = own + self.squares
         terms = np.abs(own) + self.squares
@@ -72,7 +72,7 @@ class RowScales:
 
 @dataclass(frozen=True)
 class UnitFeatures:
-    """From raw columns to the scaled, centred features of all kernels."""
+    """From stored values to the scaled, centred features of all kernels."""
 
     features: FeatureMap
     scales: RowScales
@@ -84,7 +84,7 @@ class UnitFeatures:
     def __call__(self, stored: RowRecord) -> tuple[np.ndarray, np.ndarray]:
         """Features of some rows and the kernels' values k(x, x)."""
         scales, own = self.scales(stored)
-        edges, inner = self.features.columns.offsets, self.offsets
+        edges, inner = self.features.plan.offsets, self.offsets
         out = np.empty((len(stored), inner[-1]))
         for p, (mean, forward) in enumerate(
             zip(self.features.mean, self.features.maps, strict=True)
@@ -121,7 +121,7 @@ class UnitFeatures:
 
     def embedding(self, projection: np.ndarray, unit_rows: bool) -> Embedding:
         """Rows as their features times `projection`, without ever forming the features."""
-        edges, inner = self.features.columns.offsets, self.offsets
+        edges, inner = self.features.plan.offsets, self.offsets
         matrix = np.zeros((edges[-1], projection.shape[1]))
         offsets = np.zeros((len(edges) - 1, projection.shape[1]))
         for p, (mean, stored) in enumerate(
@@ -135,7 +135,7 @@ class UnitFeatures:
 
 @dataclass(frozen=True)
 class Embedding:
-    """From raw columns to a few coordinates: sum_p scale_p(x) (columns_p M_p - offset_p)."""
+    """From stored values to a few coordinates: sum_p scale_p(x) (columns_p M_p - offset_p)."""
 
     scales: RowScales
     matrix: np.ndarray
@@ -144,8 +144,8 @@ class Embedding:
     """Whether every row is divided by its length."""
 
     @property
-    def columns(self) -> KernelPlan:
-        return self.scales.columns
+    def plan(self) -> KernelPlan:
+        return self.scales.plan
 
     @property
     def n_dimensions(self) -> int:
@@ -161,7 +161,7 @@ class Embedding:
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
         scales, _ = self.scales(stored)
-        edges = self.columns.offsets
+        edges = self.plan.offsets
         out = -(scales @ self.offsets)
         for p in range(len(self.offsets)):
             part = stored.rows[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)

@@ -33,14 +33,14 @@ class KernelScores(ModelKind):
     model = KernelModel
 
     def settings(self, model: KernelModel) -> dict[str, Any]:
-        return plan_settings(model.features.columns) | {
+        return plan_settings(model.features.plan) | {
             "direct": [stored.array is None for stored in model.features.maps],
             "decision": model.decision,
         }
 
     def arrays(self, model: KernelModel) -> dict[str, Any]:
         features = model.features
-        found: dict[str, Any] = plan_arrays(features.columns) | {"scales": features.scale}
+        found: dict[str, Any] = plan_arrays(features.plan) | {"scales": features.scale}
         for k, (mean, stored) in enumerate(zip(features.mean, features.maps, strict=True)):
             found[f"mean_{k}"] = mean
             if stored.array is not None:

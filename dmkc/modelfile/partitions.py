@@ -31,14 +31,14 @@ class Partitions(ModelKind):
 
     def settings(self, model: PartitionModel) -> dict[str, Any]:
         embedding = model.embedding
-        return plan_settings(embedding.columns) | {
+        return plan_settings(embedding.plan) | {
             "cosine": bool(embedding.scales.cosine),
             "unit_rows": bool(embedding.unit_rows),
         }
 
     def arrays(self, model: PartitionModel) -> dict[str, Any]:
         embedding, scales = model.embedding, model.embedding.scales
-        return plan_arrays(embedding.columns) | {
+        return plan_arrays(embedding.plan) | {
             "tilts": scales.tilts,
             "squares": scales.squares,
             "factors": scales.factors,

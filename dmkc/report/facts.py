@@ -21,7 +21,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarab
 
 def run_facts(model: RowClusterer, n_rows: int, n_columns: int, seconds: float | None) -> list:
     """Names and values for the table of what was run."""
-    columns = model.model_.label_pipeline().columns
+    columns = model.model_.label_pipeline().plan
     found: list[tuple[str, Any]] = [
         ("rows", f"{n_rows:,}"),
         ("columns", f"{n_columns:,}"),

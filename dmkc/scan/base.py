@@ -43,7 +43,7 @@ def leaves(rows: Any, first_row: int, leaf_rows: int) -> Iterator[tuple[Any, int
 
 
 @dataclass(frozen=True)
-class Through(Scan):
+class MappedScan(Scan):
     """A scan of rows that are first mapped leaf by leaf (features made anew on every pass)."""
 
     make: Callable[[Any], Any]

@@ -41,7 +41,7 @@ class LossShape:
     nu: float
     free: float
     """What a row of weight 1 counts for that no constraint names."""
-    tied: float
+    constrained: float
     """The same of a row that some constraint names."""
 
     def of(self, margins: np.ndarray) -> np.ndarray:
@@ -56,8 +56,8 @@ class DistributionRequest:
 
     label: Scores
     """Labels of the free rows."""
-    tied: np.ndarray
-    """Labels of the tied rows, in row order."""
+    constrained: np.ndarray
+    """Labels of the constrained rows, in row order."""
     point: Scores
     """Where loss, gradient and Hessian are wanted."""
     before: Scores
@@ -102,8 +102,8 @@ class DistributionSums:
     """Weight of the free rows that it relabels."""
     total: float
     """Weight of all rows."""
-    tied_scores: np.ndarray
-    """(scores, tied rows)."""
+    constrained_scores: np.ndarray
+    """(scores, constrained rows)."""
     label_hash: int
     """A hash of the free rows' own labels."""
 
@@ -115,10 +115,10 @@ class DistributionScan(SharedScan[DistributionSums]):
     weights: np.ndarray
     """(3 x models x scores, columns): label, point and before, model by model."""
     biases: np.ndarray
-    tied: np.ndarray
-    """(models, tied rows)"""
+    constrained: np.ndarray
+    """(models, constrained rows)"""
     shapes: np.ndarray
-    """(models, 4): theta, nu, and what free and tied rows count for."""
+    """(models, 4): theta, nu, and what free and constrained rows count for."""
     n_scores: int
     binary: bool
     used: int
@@ -128,12 +128,12 @@ class DistributionScan(SharedScan[DistributionSums]):
     @classmethod
     def of(cls, requests: Sequence[DistributionRequest], dtype: np.dtype) -> DistributionScan:
         parts = [s for r in requests for s in (r.label, r.point, r.before)]
-        shapes = [(r.shape.theta, r.shape.nu, r.shape.free, r.shape.tied) for r in requests]
+        shapes = [(r.shape.theta, r.shape.nu, r.shape.free, r.shape.constrained) for r in requests]
         first = requests[0]
         return cls(
             np.concatenate([p.w for p in parts]).astype(dtype),
             np.concatenate([p.b for p in parts]).astype(dtype),
-            np.array([r.tied for r in requests], np.int16),
+            np.array([r.constrained for r in requests], np.int16),
             np.array(shapes, np.float64),
             len(first.label.b),
             first.binary,
@@ -157,9 +157,9 @@ class DistributionScan(SharedScan[DistributionSums]):
 
     def _leaf(self, record: RowRecord, first: int, all_w: np.ndarray) -> Node:
         leaf, weights = record.rows, record.weights_in(np.dtype(np.float64))
-        ties = record.constrained
-        if ties is None:
-            ties = np.zeros(len(leaf), np.int64)
+        numbers = record.constrained
+        if numbers is None:
+            numbers = np.zeros(len(leaf), np.int64)
         n_models, s, d = len(self.shapes), self.n_scores, self.used
         many = n_models * s
         slope, cross = np.zeros((2, many, d))
@@ -168,18 +168,18 @@ class DistributionScan(SharedScan[DistributionSums]):
         scalars = np.zeros((n_models, SHORTER + len(STEPS)))
         counts = np.zeros((n_models, self.n_clusters))
         label_hashes = np.zeros(n_models, np.uint64)
-        tied_scores = []
+        constrained_scores = []
         for start in range(0, len(leaf), TILE_ROWS):
             tile = leaf[start : start + TILE_ROWS]
             scores = (tile @ all_w).astype(np.float64)
             scores += self.biases
-            tie = ties[start : start + TILE_ROWS]
+            tie = numbers[start : start + TILE_ROWS]
             pull, curve = np.zeros((2, many, len(tile)))
             _pulls(
                 scores,
                 weights[start : start + TILE_ROWS],
                 tie,
-                self.tied,
+                self.constrained,
                 self.shapes,
                 s,
                 self.binary,
@@ -198,8 +198,17 @@ class DistributionScan(SharedScan[DistributionSums]):
             else:
                 slope += pull.astype(tile.dtype) @ tile[:, :d]
             at_point = [(3 * p + 1) * s + k for p in range(n_models) for k in range(s)]
-            tied_scores.append(scores[np.flatnonzero(tie)][:, at_point].T)
-        return slope, cross, biases, square, scalars, counts, label_hashes, np.hstack(tied_scores)
+            constrained_scores.append(scores[np.flatnonzero(tie)][:, at_point].T)
+        return (
+            slope,
+            cross,
+            biases,
+            square,
+            scalars,
+            counts,
+            label_hashes,
+            np.hstack(constrained_scores),
+        )
 
     def _curvature(
         self,
@@ -227,7 +236,7 @@ class DistributionScan(SharedScan[DistributionSums]):
 
     def _one(self, node: Node, p: int) -> DistributionSums:
         """The sums at the model of one request."""
-        slope, cross, biases, square, scalars, counts, label_hashes, tied_scores = node
+        slope, cross, biases, square, scalars, counts, label_hashes, constrained_scores = node
         part = slice(p * self.n_scores, (p + 1) * self.n_scores)
         upper = square[part]
         whole = upper + np.swapaxes(np.triu(upper, 1), 1, 2) if self.curved else None
@@ -243,7 +252,7 @@ class DistributionScan(SharedScan[DistributionSums]):
             counts=counts[p],
             changed=float(scalars[p, CHANGED]),
             total=float(scalars[p, TOTAL]),
-            tied_scores=tied_scores[part],
+            constrained_scores=constrained_scores[part],
             label_hash=int(label_hashes[p]),
         )
 
@@ -253,7 +262,7 @@ def _pulls(
     scores,
     weight,
     tie,
-    tied,
+    constrained,
     shapes,
     s,
     binary,
@@ -284,7 +293,7 @@ def _pulls(
                         label = k
             out[TOTAL] += weight[i]
             if tie[i] > 0:
-                label = tied[p, tie[i] - 1]
+                label = constrained[p, tie[i] - 1]
                 count = weight[i] * shapes[p, 3]
             else:
                 count = weight[i] * shapes[p, 2]

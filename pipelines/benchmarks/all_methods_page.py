@@ -76,7 +76,7 @@ class Table:
         ]
 
     def waiting(self) -> str:
-        """The methods that were not (or not everywhere) fitted yet."""
+        """The methods that were not (or not all_rows) fitted yet."""
         counts = {m: sum((s, m, 0) in self.cells for s in self.sets) for m in METHODS}
         missing = [
             f"{method} ({count} of {len(self.sets)} sets)"

@@ -102,7 +102,7 @@ def oracle_and_null(X: np.ndarray, y: np.ndarray, k: int, points: int) -> dict[s
     with one_blas_thread():
         ready = prepare(as_rows(X), ThreadEngine(), settings, k)
         small = reduce(ready, True, 4096, max(200, 20 * k), Progress(0, 1.0))
-        columns = ready.sample.columns
+        columns = ready.sample.stored
         every = grid(k)
         chosen = [every[i] for i in rng.choice(len(every), points, replace=False)]
         extra = hierarchy.tie_breaker(small.kernels, 0.01)

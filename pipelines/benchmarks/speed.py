@@ -46,10 +46,10 @@ def one_scan(p: Prepared, n_models: int = 1) -> CutScan:
     size = p.features.offsets[-1]
 
     def model() -> Affine:
-        return p.features.to_columns(rng.normal(size=size) / np.sqrt(size), 0.0)
+        return p.features.to_stored(rng.normal(size=size) / np.sqrt(size), 0.0)
 
     requests = [CutRequest(model(), (model(),)) for _ in range(n_models)]
-    return CutScan.of(requests, p.everywhere.dtype)
+    return CutScan.of(requests, p.all_rows.dtype)
 
 
 def scan_part(sizes: list[int], repeats: int) -> tuple[str, dict]:
@@ -62,11 +62,11 @@ def scan_part(sizes: list[int], repeats: int) -> tuple[str, dict]:
         for where in ("threads", "processes"):
             if where == "threads":
                 p = prepared(X)
-                blocks = [b.value.rows for b in p.everywhere.blocks]
+                blocks = [b.value.rows for b in p.all_rows.blocks]
                 read = partial(lambda pool, blocks: list(pool.map(np.sum, blocks)), pool, blocks)
                 scan = one_scan(p)
                 times = interleaved(
-                    {"scan": lambda p=p, s=scan: p.everywhere.run(s), "read": read}, repeats
+                    {"scan": lambda p=p, s=scan: p.all_rows.run(s), "read": read}, repeats
                 )
                 del blocks, read
             else:
@@ -79,7 +79,7 @@ def scan_part(sizes: list[int], repeats: int) -> tuple[str, dict]:
                     p = prepared(X, client)
                     scan = one_scan(p)
                     times = processes_times(p, scan, client, repeats)
-                    p.everywhere.blocks = []
+                    p.all_rows.blocks = []
             del p
             seconds[where][n] = times["scan"]
             ratio = times["scan"] / times["read"]
@@ -124,7 +124,7 @@ def growth(ns: list[int], seconds: list[float]) -> float:
 def processes_times(p: Prepared, scan: CutScan, client: Client, repeats: int) -> dict[str, float]:
     """The scan's wall time, and the longest time a worker takes to sum its own blocks."""
     homes: dict[str, list] = {}
-    for block in p.everywhere.blocks:
+    for block in p.all_rows.blocks:
         homes.setdefault(block.home, []).append(block.future)
     counter = iter(range(10**6))
 
@@ -135,11 +135,11 @@ def processes_times(p: Prepared, scan: CutScan, client: Client, repeats: int) ->
         ]
         return max(client.gather(parts))
 
-    p.everywhere.run(scan), read()
+    p.all_rows.run(scan), read()
     scans, reads = [], []
     for _ in range(repeats):
         began = time.perf_counter()
-        p.everywhere.run(scan)
+        p.all_rows.run(scan)
         scans.append(time.perf_counter() - began)
         reads.append(read())
     return {"scan": float(np.median(scans)), "read": float(np.median(reads))}
@@ -156,7 +156,7 @@ def columns_part(n: int, repeats: int) -> tuple[str, dict]:
     X, _ = make_ringnorm(n, seed=0, chunks=None)
     X = np.asarray(X)
     p = prepared(X)
-    maker, grid, engine = p.features.columns, p.everywhere.grid, p.engine
+    maker, grid, engine = p.features.plan, p.all_rows.grid, p.engine
     blocks = as_rows(X).blocks(grid.block_rows)
     pool = ThreadPoolExecutor(THREADS)
     del p
@@ -180,7 +180,7 @@ def batch_part(n: int, repeats: int) -> tuple[str, dict]:
     X, _ = make_ringnorm(n, seed=0, chunks=None)
     p = prepared(np.asarray(X))
     scans = {f"{b} models": one_scan(p, b) for b in (1, 2, 4, 8, 16)}
-    jobs = {name: (lambda s=s: p.everywhere.run(s)) for name, s in scans.items()}
+    jobs = {name: (lambda s=s: p.all_rows.run(s)) for name, s in scans.items()}
     times = interleaved(jobs, repeats)
     ratios = [(name, f"{1e3 * t:.1f}", f"{t / times['1 models']:.2f}") for name, t in times.items()]
     text = f"## A batch of models in one scan of {n:,} rows\n\n"
@@ -207,10 +207,10 @@ def _fits(p: Prepared, batch: bool) -> float:
     ]
     began = time.perf_counter()
     if batch:
-        run_together(fits, p.everywhere)
+        run_together(fits, p.all_rows)
     else:
         for fit in fits:
-            run_together([fit], p.everywhere)
+            run_together([fit], p.all_rows)
     return time.perf_counter() - began
 
 

@@ -154,7 +154,7 @@ def test_arrays_as_parameters(fit, x, tmp_path, data):
     np.save(tmp_path / "marks.npy", data[0][:15])
     fit(x, "--out", "run", "--landmarks", "marks.npy", "--init", "y.npy")
     model = dmkc.load(tmp_path / "run" / "model.zarr")
-    assert model.model_.features.columns.n_landmarks == 15 and model.start_ == "given"
+    assert model.model_.features.plan.n_landmarks == 15 and model.start_ == "given"
     assert yaml.safe_load((tmp_path / "run" / "params.yaml").read_text())["init"] == ["y.npy"]
 
 

@@ -75,7 +75,7 @@ def test_unknown_keys_and_kinds_are_refused_with_a_hint():
         ("walltime", "00:00:30", "a minute"),
         ("lifetime", "110", "10 min"),
         ("lifetime", "59 min", "hand over"),
-        ("dashboard", "everywhere", "127.0.0.1:8787"),
+        ("dashboard", "all_rows", "127.0.0.1:8787"),
         ("dashboard", "127.0.0.1:99999", "127.0.0.1:8787"),
         ("trusted_network", "yes", "true or false"),
         ("environment", {"A-B": "1"}, "no name of an environment variable"),

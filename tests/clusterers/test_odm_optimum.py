@@ -30,14 +30,14 @@ def features(model, X):
     return out
 
 
-def counts(n, tied, share=0.95):
+def counts(n, constrained, share=0.95):
     """What every row counts for."""
-    if not len(tied):
+    if not len(constrained):
         return np.full(n, 1.0 / n)
-    share = max(share, len(tied) / n)
-    free = n - len(tied)
+    share = max(share, len(constrained) / n)
+    free = n - len(constrained)
     c = np.full(n, (1 - share) / free if free else 0.0)
-    c[tied] = share / len(tied)
+    c[constrained] = share / len(constrained)
     return c
 
 
@@ -115,8 +115,8 @@ def test_l_bfgs_and_newton_find_the_same_model(monkeypatch):
     assert len(other.history_) > len(newton.history_)
 
 
-def value_of(X, y, phis, tied):
-    return convex_value(phis, y, counts(len(X), tied))[0]
+def value_of(X, y, phis, constrained):
+    return convex_value(phis, y, counts(len(X), constrained))[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -128,12 +128,12 @@ def test_no_feasible_labeling_of_few_rows_is_better(seed):
         model = make(
             must_link=must, cannot_link=cannot, kernels="linear", init=["k-means", "pca", "links"]
         ).fit(X)
-    phis, tied = features(model, X), np.unique(must + cannot)
+    phis, constrained = features(model, X), np.unique(must + cannot)
     best = np.inf
     for free in itertools.product([-1.0, 1.0], repeat=9):
         y = np.array([1.0, *free])
         if len(check_labeling(y, must, cannot)) == 0:
-            best = min(best, value_of(X, y, phis, tied))
+            best = min(best, value_of(X, y, phis, constrained))
     assert model.objective_ == pytest.approx(best, rel=1e-4)
 
 

@@ -124,8 +124,8 @@ def test_starts_and_scaling_do_not_depend_on_the_luck_of_a_small_subset(weighted
     model = MultipleKernelClustering(4, random_state=0, train_rows=100)
     model.fit(X, sample_weight=weights)
     assert accuracy(y, model.labels_) > 0.99
-    np.testing.assert_allclose(model.model_.features.columns.scaling.shift, X.mean(axis=0))
-    np.testing.assert_allclose(1 / model.model_.features.columns.scaling.factor, X.std(axis=0))
+    np.testing.assert_allclose(model.model_.features.plan.scaling.shift, X.mean(axis=0))
+    np.testing.assert_allclose(1 / model.model_.features.plan.scaling.factor, X.std(axis=0))
     missing = np.setdiff1d(np.arange(len(y)), sample_positions(len(y), 100, 1))[:3]
     X[missing, 2] = np.nan  # rows that are not trained on
     with pytest.raises(ValueError, match="3 NaN"):

@@ -108,7 +108,7 @@ def test_models_on_columns_score_like_models_on_features(seed, rank):
     columns, features = normalised(Z, BANK, Z[:rank])
     phi = features.features(columns)
     v, b = rng.normal(size=phi.shape[1]), float(rng.normal())
-    model = features.to_columns(v, b)
+    model = features.to_stored(v, b)
     np.testing.assert_allclose(columns @ model.w + model.b, phi @ v + b, rtol=1e-6, atol=1e-6)
 
 

@@ -97,7 +97,7 @@ def test_precision_is_that_of_all_rows(many, one_thread, monkeypatch):
     assert found.feature_bytes == 4 * 60_000 * width
     assert 8 * 16_384 * width < 10_000_000 < 8 * 60_000 * width
     assert found.held_bytes == found.feature_bytes
-    assert model.fit(many).model_.features.columns.dtype == np.float32
+    assert model.fit(many).model_.features.plan.dtype == np.float32
 
 
 def test_training_rows_are_planned_for_themselves(many, one_thread):

@@ -78,9 +78,9 @@ def test_a_fit_of_some_rows_begins_from_that_sample():
     sample = take_sample(rows, ThreadEngine(), 1000, seed=3)
     some = some_rows(rows, 8192, threads=1, turn=1, sample=sample)
     whole, part = (clone(model).fit(x) for x in (X, some))
-    scaled = [m.model_.features.columns.scaling for m in (whole, part)]
+    scaled = [m.model_.features.plan.scaling for m in (whole, part)]
     marks = [
-        m.model_.features.columns.fitted[-1].landmarks / s.factor + s.shift
+        m.model_.features.plan.fitted[-1].landmarks / s.factor + s.shift
         for m, s in zip((whole, part), scaled, strict=True)
     ]
     assert marks[0] == pytest.approx(marks[1], abs=1e-5)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmkc.data import RowRecord, as_record
-from dmkc.scan.base import Through
+from dmkc.scan.base import MappedScan
 from dmkc.scan.cuts import FUSED_MODELS, Affine, CutRequest, CutScan
 from dmkc.scan.engine import Held, ThreadEngine
 from dmkc.scan.grid import Grid
@@ -186,7 +186,7 @@ def test_bits_do_not_depend_on_the_blocks(n, n_models, dtype):
             for a in range(0, n, grid.block_rows)
         ]
         found.append(scan.unpack(engine.scan(scan, blocks, grid)))
-        anew = engine.scan(Through(np.ascontiguousarray, scan), blocks, grid)
+        anew = engine.scan(MappedScan(np.ascontiguousarray, scan), blocks, grid)
         found.append(scan.unpack(anew))
     for other in found[1:]:
         for a, b in zip(found[0][0], other[0], strict=True):

@@ -21,12 +21,12 @@ SHAPE = LossShape(0.3, 0.4, 0.01, 0.07)
 USED, WEIGHT_AT, TIE_AT, WIDTH = 5, 5, 6, 16
 
 
-def rows(n=300, seed=0, tied=9):
+def rows(n=300, seed=0, constrained=9):
     rng = np.random.default_rng(seed)
     X = np.zeros((n, WIDTH))
     X[:, :USED] = rng.normal(size=(n, USED))
     X[:, WEIGHT_AT] = rng.integers(0, 4, n)
-    X[np.sort(rng.choice(n, tied, replace=False)), TIE_AT] = np.arange(1, tied + 1)
+    X[np.sort(rng.choice(n, constrained, replace=False)), TIE_AT] = np.arange(1, constrained + 1)
     return X
 
 
@@ -36,9 +36,9 @@ def scores(rng, s):
     return Scores(w, rng.normal(size=s))
 
 
-def request(seed, s, tied=9, curved=True):
+def request(seed, s, constrained=9, curved=True):
     rng = np.random.default_rng(seed)
-    labels = rng.integers(0, max(2, s), tied)
+    labels = rng.integers(0, max(2, s), constrained)
     parts = [scores(rng, s) for _ in range(3)]
     return DistributionRequest(parts[0], labels, parts[1], parts[2], s == 1, SHAPE, USED, curved)
 
@@ -65,8 +65,8 @@ def decided(f):
 def plain(request, X):
     """Margins, losses and counts of all rows, without any cleverness."""
     labels, tie = decided(at(request.label, X)), X[:, TIE_AT].astype(int)
-    labels[tie > 0] = request.tied[tie[tie > 0] - 1]
-    count = X[:, WEIGHT_AT] * np.where(tie > 0, SHAPE.tied, SHAPE.free)
+    labels[tie > 0] = request.constrained[tie[tie > 0] - 1]
+    count = X[:, WEIGHT_AT] * np.where(tie > 0, SHAPE.constrained, SHAPE.free)
     s = len(request.label.b)
     clusters = np.array([1]) if s == 1 else np.arange(s)
     y = np.where(labels[:, None] == clusters, 1.0, -1.0)
@@ -95,7 +95,7 @@ def test_losses_shares_and_scores(s):
     assert found.total == pytest.approx(w.sum())
     sides = np.where(own[:, None] == (np.array([1]) if s == 1 else np.arange(s)), 1, -1)
     assert found.own == pytest.approx((count[:, None] * SHAPE.of(sides * f))[free].sum())
-    np.testing.assert_allclose(found.tied_scores, f[tie > 0].T)
+    np.testing.assert_allclose(found.constrained_scores, f[tie > 0].T)
 
 
 @pytest.mark.parametrize("s", [1, 3])
@@ -130,7 +130,7 @@ def test_a_batch_is_its_members():
         (one,) = run([r], X)
         assert one.loss == pytest.approx(alone.loss) and one.label_hash == alone.label_hash
         np.testing.assert_allclose(one.square, alone.square)
-        np.testing.assert_allclose(one.tied_scores, alone.tied_scores)
+        np.testing.assert_allclose(one.constrained_scores, alone.constrained_scores)
 
 
 def test_blocks_do_not_change_a_bit():
@@ -152,10 +152,10 @@ def test_blocks_do_not_change_a_bit():
 
 def test_without_ties_and_weights():
     X = rows()
-    r = request(4, 1, tied=0)
-    free = replace(r, tied=np.empty(0, int))
+    r = request(4, 1, constrained=0)
+    free = replace(r, constrained=np.empty(0, int))
     scan = DistributionScan.of([free], np.dtype(np.float64))
     (found,) = scan.unpack(scan.block(X, 0, 64))
-    assert found.total == len(X) and found.tied_scores.shape == (1, 0)
+    assert found.total == len(X) and found.constrained_scores.shape == (1, 0)
     y = np.where(at(r.label, X) >= 0, 1, -1)
     assert found.loss == pytest.approx(SHAPE.free * SHAPE.of(y * at(r.point, X)).sum())

@@ -12,7 +12,7 @@ from dmkc.clusterers.kmeans.lloyd import Lloyd, Report, Run, held_points, on_sam
 from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.race import Named, Stage
-from dmkc.clusterers.rowset import After, RowSet, SampleRows, SpreadRows
+from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.scan.assign import PLAIN, Centroids
@@ -64,10 +64,10 @@ class PartitionModel:
         return replace(self, centres=self.centres[order])
 
     def label_pipeline(self) -> Pipeline:
-        return Pipeline(self.embedding.columns, NearestEmbedded(self.embedding, self.centres))
+        return Pipeline(self.embedding.plan, NearestEmbedded(self.embedding, self.centres))
 
     def feature_pipeline(self) -> Pipeline:
-        return Pipeline(self.embedding.columns, self.embedding)
+        return Pipeline(self.embedding.plan, self.embedding)
 
 
 def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> tuple[RowSet, float]:
@@ -82,7 +82,7 @@ def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> t
         return held_points(few, weights), mean_square_of(few, weights)
     assert isinstance(rows, SpreadRows)
     if rows.make is not None:
-        make = After(rows.make, make)
+        make = Composed(rows.make, make)
     width, double = embedding.n_dimensions, np.dtype(np.float64)
     if 8 * rows.n_rows * width <= rows.engine.memory:
         rows.n_scans += 1

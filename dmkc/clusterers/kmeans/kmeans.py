@@ -50,7 +50,7 @@ SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
 class FramedRows:
     """Rows that can be scanned, and how k-means sees them."""
 
-    everywhere: SpreadRows
+    all_rows: SpreadRows
     survey: Survey
     frame: Frame
 
@@ -61,7 +61,7 @@ class FramedRows:
 
     @property
     def sample_is_all(self) -> bool:
-        return len(self.survey.sample_weights) == self.everywhere.n_rows
+        return len(self.survey.sample_weights) == self.all_rows.n_rows
 
 
 class KMeans(Clusterer[FramedRows]):
@@ -173,11 +173,11 @@ class KMeans(Clusterer[FramedRows]):
         check_weighted(survey, self.n_clusters)
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
-        everywhere = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
-        return FramedRows(everywhere, survey, frame_of(survey, self.scale, rows))
+        all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
+        return FramedRows(all_rows, survey, frame_of(survey, self.scale, rows))
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
-        frame, survey, points = prepared.frame, prepared.survey, prepared.everywhere
+        frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows
         mean_square, tol = _spread(survey, frame, self.tol)
         report = reporter(job.progress, "all")
         on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
@@ -232,13 +232,13 @@ class KMeans(Clusterer[FramedRows]):
                 some = sample[rng.choice(heavy, k, replace=False)]
                 centres = some
                 if init == "k-means||":
-                    centres = oversampled(prepared.everywhere, frame, some[0], k, seed + i)
+                    centres = oversampled(prepared.all_rows, frame, some[0], k, seed + i)
             starts.append(Named(name, Run(centres=centres)))
         return starts
 
     def _store_fit(self, learned: Learned[Run, None], prepared: FramedRows, rows: Rows) -> None:
         run, sizes = learned.fit, learned.fit.shares
-        model = CentroidModel(prepared.frame, run.centres, prepared.everywhere.grid.leaf_rows)
+        model = CentroidModel(prepared.frame, run.centres, prepared.all_rows.grid.leaf_rows)
         order = size_order(sizes, model.label_pipeline(), rows)
         self.model_ = model.in_order(order)
         self.cluster_centers_ = self.model_.frame.original(self.model_.centres)

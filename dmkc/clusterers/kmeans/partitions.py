@@ -154,14 +154,14 @@ class PartitionClusterer(KernelClusterer):
         embedding = reduction.embedding(coefficients, unit_rows)
         embedding = embedding.turned(sample.record, sample.weights)
         rows = embedding(sample.record)
-        points, mean_square = embedded_points(prepared.everywhere, embedding, mean_square)
+        points, mean_square = embedded_points(prepared.all_rows, embedding, mean_square)
         found = race(
             starts_on(rows, sample.weights, k, own.n_init, job.seed),
             on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
             from_runs(points, mean_square, KMEANS_STEPS, reporter(job.progress, "all")),
             inertia_of,
         )
-        prepared.everywhere.n_scans += points.n_scans
+        prepared.all_rows.n_scans += points.n_scans
         fit = PartitionFit(
             embedding,
             partition,
@@ -198,7 +198,7 @@ class PartitionClusterer(KernelClusterer):
         self.captured_ = fit.captured
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        columns: Any = prepared.features.columns
+        columns: Any = prepared.features.plan
         n_kernels = len(self.kernels_)
         nothing = np.zeros(n_kernels)
         scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)

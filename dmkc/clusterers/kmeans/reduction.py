@@ -70,7 +70,7 @@ def reduce(
         f"{size} joint features of {len(scales.squares)} kernels; the coordinator holds "
         f"{8e-6 * size * (3 * size + len(scales.squares) * min(size, max_basis)):.0f} MB at most"
     )
-    rows = prepared.everywhere
+    rows = prepared.all_rows
     sums = rows.run(GramScan(unit))
     began = time.perf_counter()
     reduction = reduction_of(unit, sums, max_basis)

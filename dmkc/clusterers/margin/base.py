@@ -136,7 +136,7 @@ class MarginClusterer(KernelClusterer):
     def _continue_on_all_rows(
         self, learned: MarginLearned, features: FeatureMap, rows: RowSet, job: Job
     ) -> MarginLearned:
-        mean = features.slope(rows.column_mean(), 1.0)
+        mean = features.slope(rows.stored_mean(), 1.0)
         short = replace(learned.settings, max_iter=self.polish)
         stage = from_fits(features, mean, rows, short, job.progress)
         return learned.continued(stage)

@@ -134,10 +134,10 @@ class BinaryMargin(MarginGeometry[Affine | GivenLabels, CutSums]):
         return given
 
     def label(self, point: Point, shares: np.ndarray) -> Affine | GivenLabels:
-        return self.space.features.to_columns(*point)
+        return self.space.features.to_stored(*point)
 
     def request(self, label: Affine | GivenLabels, points: Sequence[Point]) -> CutRequest:
-        return CutRequest(label, tuple(self.space.features.to_columns(*p) for p in points))
+        return CutRequest(label, tuple(self.space.features.to_stored(*p) for p in points))
 
     def cut(self, sums: CutSums) -> CutValues:
         slope = self.space.features.slope(sums.row_sum, sums.signed) / sums.total

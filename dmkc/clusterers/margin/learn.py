@@ -50,7 +50,7 @@ def learn(
     then = None
     if not prepared.sample_is_all:
         mean = np.zeros(features.offsets[-1])  # features are centred on all rows
-        then = from_fits(features, mean, prepared.everywhere, settings, progress)
+        then = from_fits(features, mean, prepared.all_rows, settings, progress)
     found = race(labelings, first, then, lambda fit: fit.model.objective, refine)
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
@@ -108,7 +108,7 @@ def from_fits(
 
 def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
     """Features and weights of the sampled rows."""
-    return prepared.features.features(prepared.sample.columns), prepared.sample.weights
+    return prepared.features.features(prepared.sample.stored), prepared.sample.weights
 
 
 def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> MarginGeometry:

@@ -275,4 +275,4 @@ class SparseKernelMMC(MarginClusterer):
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         super()._store_features(prepared, rows)
-        self.n_vectors_ = prepared.features.columns.n_landmarks
+        self.n_vectors_ = prepared.features.plan.n_landmarks

@@ -26,7 +26,7 @@ INNER = 0.1
 
 
 @dataclass(frozen=True)
-class TiedRows:
+class ConstrainedRows:
     """The constrained rows of a row set, and how they are labelled."""
 
     weights: np.ndarray
@@ -35,7 +35,7 @@ class TiedRows:
     """None where no row is constrained."""
 
     @classmethod
-    def none(cls) -> TiedRows:
+    def none(cls) -> ConstrainedRows:
         return cls(np.empty(0), None)
 
 
@@ -47,7 +47,7 @@ class DistributionModel:
     kernel_weights: np.ndarray
     objective: float
     """Under its own labeling, penalties of violated pairs included."""
-    tied: np.ndarray
+    constrained: np.ndarray
     """Labels of the constrained rows."""
     shares: np.ndarray
     """Shares of the clusters."""
@@ -67,24 +67,28 @@ class DistributionFit(FitEnd):
 
 def distribution_fit(
     objective: DistributionObjective,
-    tied: TiedRows,
+    constrained: ConstrainedRows,
     start: Point,
     first: Point,
     tell: Callable[[Step], None],
 ) -> Fit[DistributionSums, DistributionFit]:
     """Cluster from the labeling of `start`; the first model is looked for from `first` on."""
-    labels = np.zeros(len(tied.weights), np.int64)
+    labels = np.zeros(len(constrained.weights), np.int64)
     label = objective.scores(start)
-    if tied.assigner is not None:
+    if constrained.assigner is not None:
         sums = yield objective.request(label, labels, start, None, False)
-        labels = _labelled(objective, tied, sums, None)
+        labels = _labelled(objective, constrained, sums, None)
     point, model = objective.feasible(first), None
     settings = objective.settings
     for round_ in range(1, settings.max_iter + 1):
         before = np.inf if model is None else model.objective
-        point, sums = yield from _inner(objective, tied, label, labels, point, round_, tell)
-        fresh = labels if tied.assigner is None else _labelled(objective, tied, sums, labels)
-        model = _model(objective, tied, point, sums, fresh)
+        point, sums = yield from _inner(objective, constrained, label, labels, point, round_, tell)
+        fresh = (
+            labels
+            if constrained.assigner is None
+            else _labelled(objective, constrained, sums, labels)
+        )
+        model = _model(objective, constrained, point, sums, fresh)
         still = sums.changed == 0 and np.array_equal(fresh, labels)
         fall = before - model.objective
         if still or fall <= settings.tol * abs(model.objective):
@@ -96,7 +100,7 @@ def distribution_fit(
 
 def _inner(
     objective: DistributionObjective,
-    tied: TiedRows,
+    constrained: ConstrainedRows,
     label: Scores,
     labels: np.ndarray,
     point: Point,
@@ -104,7 +108,7 @@ def _inner(
     tell: Callable[[Step], None],
 ) -> Fit[DistributionSums, tuple[Point, DistributionSums]]:
     """The best model of a labeling, and the scan at it."""
-    fixed = 0.0 if tied.assigner is None else tied.assigner.penalty(labels)
+    fixed = 0.0 if constrained.assigner is None else constrained.assigner.penalty(labels)
     sums = yield objective.request(label, labels, point, None, objective.curved)
     value = objective.value(point, sums.loss + fixed)
     steps, enough = Steps(objective), INNER * objective.settings.tol
@@ -130,9 +134,11 @@ def _inner(
     return point, sums
 
 
-def gains(objective: DistributionObjective, tied: TiedRows, scores: np.ndarray) -> np.ndarray:
-    """(tied rows, clusters): how much smaller the losses are if a row is in a cluster."""
-    count = objective.shape.tied * tied.weights
+def gains(
+    objective: DistributionObjective, constrained: ConstrainedRows, scores: np.ndarray
+) -> np.ndarray:
+    """(constrained rows, clusters): how much smaller the losses are if a row is in a cluster."""
+    count = objective.shape.constrained * constrained.weights
     gain = (count * (objective.shape.of(-scores) - objective.shape.of(scores))).T
     every = np.zeros((len(gain), objective.space.n_clusters))
     every[:, objective.space.scored_clusters] = gain
@@ -141,28 +147,32 @@ def gains(objective: DistributionObjective, tied: TiedRows, scores: np.ndarray) 
 
 def _labelled(
     objective: DistributionObjective,
-    tied: TiedRows,
+    constrained: ConstrainedRows,
     sums: DistributionSums,
     labels: np.ndarray | None,
 ) -> np.ndarray:
     """The label step of the constrained rows."""
-    assert tied.assigner is not None
-    return tied.assigner.assign(gains(objective, tied, sums.tied_scores), labels)
+    assert constrained.assigner is not None
+    return constrained.assigner.assign(
+        gains(objective, constrained, sums.constrained_scores), labels
+    )
 
 
 def _model(
     objective: DistributionObjective,
-    tied: TiedRows,
+    constrained: ConstrainedRows,
     point: Point,
     sums: DistributionSums,
     labels: np.ndarray,
 ) -> DistributionModel:
     losses, shares = sums.own, sums.counts.copy()
-    if tied.assigner is not None:
+    if constrained.assigner is not None:
         sides = np.where(labels == objective.space.scored_clusters[:, None], 1.0, -1.0)
-        each = objective.shape.of(sides * sums.tied_scores).sum(axis=0)
-        losses += objective.shape.tied * float(each @ tied.weights) + tied.assigner.penalty(labels)
-        shares += np.bincount(labels, tied.weights, minlength=len(shares))
+        each = objective.shape.of(sides * sums.constrained_scores).sum(axis=0)
+        losses += objective.shape.constrained * float(
+            each @ constrained.weights
+        ) + constrained.assigner.penalty(labels)
+        shares += np.bincount(labels, constrained.weights, minlength=len(shares))
     return DistributionModel(
         point,
         objective.kernel_weights(point),

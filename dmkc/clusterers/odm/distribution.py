@@ -107,13 +107,18 @@ class DistributionObjective:
         return self.space.scores(point.v, point.b)
 
     def request(
-        self, label: Scores, tied: np.ndarray, point: Point, before: Point | None, curved: bool
+        self,
+        label: Scores,
+        constrained: np.ndarray,
+        point: Point,
+        before: Point | None,
+        curved: bool,
     ) -> DistributionRequest:
         at = self.scores(point)
-        columns = self.space.features.columns
+        columns = self.space.features.plan
         return DistributionRequest(
             label,
-            tied,
+            constrained,
             at,
             at if before is None else self.scores(before),
             self.space.decision == "sign",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.learned import Learned
-from dmkc.clusterers.odm.descent import DistributionFit, TiedRows, distribution_fit
+from dmkc.clusterers.odm.constrained import Rules, constrained_weights, loss_shape, race_rows
+from dmkc.clusterers.odm.descent import ConstrainedRows, DistributionFit, distribution_fit
 from dmkc.clusterers.odm.distribution import DistributionObjective, DistributionSettings, Point
 from dmkc.clusterers.odm.starts import starting_points
-from dmkc.clusterers.odm.tying import Rules, loss_shape, race_rows, tied_weights
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.race import Stage, race
 from dmkc.clusterers.rowset import RowSet
@@ -39,7 +39,7 @@ class Learner:
 
     def learn(self, prepared: Prepared, sample_weight: Any) -> DistributionLearned:
         """The best fit over all starts, on all prepared rows."""
-        weights = tied_weights(self.rules, sample_weight)
+        weights = constrained_weights(self.rules, sample_weight)
         sample = race_rows(prepared, self.rules, weights, self.settings, self.seed)
         space = ScoreSpace.of(prepared.features, self.n_clusters)
         objective = DistributionObjective(space, self.settings, sample.shape)
@@ -47,12 +47,12 @@ class Learner:
 
         def begin(name: str, point: Point) -> Fit[DistributionSums, DistributionFit]:
             tell = self.progress.reporter(name, "sample", sample.rows)
-            return distribution_fit(objective, sample.tied, point, objective.zero(), tell)
+            return distribution_fit(objective, sample.constrained, point, objective.zero(), tell)
 
         then = None
         if not prepared.sample_is_all:
             total = float(prepared.survey.count)
-            then = self.from_fits(prepared.features, prepared.everywhere, weights, total)
+            then = self.from_fits(prepared.features, prepared.all_rows, weights, total)
         first = Stage(sample.rows, begin)
         found = race(starts.points, first, then, lambda fit: fit.model.objective)
         if sample.rows is not prepared.sample:
@@ -70,14 +70,14 @@ class Learner:
         shape = loss_shape(self.settings, total - heavy, heavy, heavy / total)
         space = ScoreSpace.of(features, self.n_clusters)
         objective = DistributionObjective(space, self.settings, shape)
-        tied = TiedRows.none()
+        constrained = ConstrainedRows.none()
         if self.rules is not None:
-            tied = self.rules.tied_rows(weights, shape, self.settings)
+            constrained = self.rules.constrained_rows(weights, shape, self.settings)
 
         def begin(name: str, fit: DistributionFit) -> Fit[DistributionSums, DistributionFit]:
             point = objective.feasible(fit.model.point)
             tell = self.progress.reporter(name, "all", rows)
-            return distribution_fit(objective, tied, point, point, tell)
+            return distribution_fit(objective, constrained, point, point, tell)
 
         return Stage(rows, begin)
 
@@ -85,5 +85,5 @@ class Learner:
         """The same with the number of pairs that its labels violate."""
         if self.rules is None:
             return learned
-        violated = self.rules.constraints.violated(learned.fit.model.tied)
+        violated = self.rules.constraints.violated(learned.fit.model.constrained)
         return replace(learned, details=learned.details | {"n_violated_": violated})

@@ -15,10 +15,10 @@ from dmkc.clusterers.base import (
 from dmkc.clusterers.described import landmarks_fact
 from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner
 from dmkc.clusterers.odm.starts import check_starts
-from dmkc.clusterers.odm.tying import Rules, tied_weights
 from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
@@ -273,7 +273,7 @@ class MarginDistributionClustering(KernelClusterer):
         rules = Rules.of(found, container, m, self.hard)
         warn_of_few(found)
         return replace(
-            job, rows=replace(job.rows, tied=found.rows), own=replace(job.own, rules=rules)
+            job, rows=replace(job.rows, constrained=found.rows), own=replace(job.own, rules=rules)
         )
 
     def _learner(self, job: Job, own: OwnSettings) -> Learner:
@@ -293,7 +293,7 @@ class MarginDistributionClustering(KernelClusterer):
     ) -> DistributionLearned:
         settings = replace(job.own.settings, max_iter=self.polish)
         learner = self._learner(job, replace(job.own, settings=settings))
-        weights = tied_weights(job.own.rules, job.sample_weight)
+        weights = constrained_weights(job.own.rules, job.sample_weight)
         total = float(rows.n_rows)
         if job.sample_weight is not None:
             total = float(check_weights(job.sample_weight, rows.n_rows).sum())
@@ -302,7 +302,9 @@ class MarginDistributionClustering(KernelClusterer):
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         super()._store_features(prepared, rows)
-        self.constrained_rows_ = np.empty(0, np.int64) if rows.tied is None else rows.tied
+        self.constrained_rows_ = (
+            np.empty(0, np.int64) if rows.constrained is None else rows.constrained
+        )
         self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
         self.n_violated_, self.mixture_weights_ = 0, np.empty(0)
 
@@ -310,10 +312,10 @@ class MarginDistributionClustering(KernelClusterer):
         found = learned.fit.model
         space = ScoreSpace.of(prepared.features, self.n_clusters)
         model = space.model(found.point.v, found.point.b, found.kernel_weights)
-        known = None if rows.tied is None else Known(rows.tied, found.tied)
+        known = None if rows.constrained is None else Known(rows.constrained, found.constrained)
         order = model.order(found.shares, rows, known)
         self.model_ = model.in_order(order)
-        self.constrained_labels_ = np.argsort(order)[found.tied].astype(np.int32)
+        self.constrained_labels_ = np.argsort(order)[found.constrained].astype(np.int32)
         self.kernel_weights_ = found.kernel_weights
         self.objective_ = found.objective
         self.C_, self.balance_ = learned.settings.C, learned.settings.balance
@@ -323,16 +325,16 @@ class MarginDistributionClustering(KernelClusterer):
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.C_, self.balance_ = 0.0, 0.0, None
 
-    def _labels(self, rows: Rows, everywhere: RowSet | None) -> Any:
+    def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
         """The model's labels, with those of the constrained rows put in."""
-        if rows.tied is None:
-            return super()._labels(rows, everywhere)
+        if rows.constrained is None:
+            return super()._labels(rows, all_rows)
         pipeline, fixed = self.model_.label_pipeline(), self.constrained_labels_
-        if rows.container.lazy or everywhere is None:
-            known = Known(rows.tied, fixed)
+        if rows.container.lazy or all_rows is None:
+            known = Known(rows.constrained, fixed)
             return labelling.apply(rows, pipeline, np.dtype(np.int32), None, known=known)
-        labels = everywhere.collect(pipeline.answer, "labels")
-        labels[rows.tied] = fixed
+        labels = all_rows.collect(pipeline.answer, "labels")
+        labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
 
     def _summary(self) -> str:

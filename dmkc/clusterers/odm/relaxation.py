@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from dmkc.clusterers.odm.constrained import RaceRows
 from dmkc.clusterers.odm.distribution import DistributionObjective
-from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.scan.distribution import LossShape
 
 MOST_LABELINGS = 8
@@ -151,7 +151,7 @@ class RelaxedStart:
 
 def relaxed_start(race: RaceRows, objective: DistributionObjective) -> RelaxedStart:
     """The relaxation on the rows of a race, all kernels weighing alike."""
-    columns = race.rows.columns
+    columns = race.rows.stored
     equal = np.sqrt(objective.kernel_weights(objective.zero()))
     roots = np.repeat(equal, np.diff(objective.space.features.offsets))
     phi = np.column_stack(
@@ -160,15 +160,15 @@ def relaxed_start(race: RaceRows, objective: DistributionObjective) -> RelaxedSt
     number = race.rows.record.constrained
     if number is None:
         number = np.zeros(len(columns), np.int64)
-    tied = np.flatnonzero(number)
-    tied = tied[np.argsort(number[tied])]
-    counts = race.rows.weights * np.where(number > 0, race.shape.tied, race.shape.free)
+    constrained = np.flatnonzero(number)
+    constrained = constrained[np.argsort(number[constrained])]
+    counts = race.rows.weights * np.where(number > 0, race.shape.constrained, race.shape.free)
 
     def label(wish: np.ndarray) -> np.ndarray:
         y = np.where(wish >= 0, 1.0, -1.0)
-        if race.tied.assigner is not None:
-            gain = np.stack([-wish[tied], wish[tied]], axis=1)
-            y[tied] = 2.0 * race.tied.assigner.assign(gain, None) - 1.0
+        if race.constrained.assigner is not None:
+            gain = np.stack([-wish[constrained], wish[constrained]], axis=1)
+            y[constrained] = 2.0 * race.constrained.assigner.assign(gain, None) - 1.0
         return y
 
     _, vectors = np.linalg.eigh((phi[:, :-1].T * race.rows.weights) @ phi[:, :-1])

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from dmkc.clusterers.odm.constrained import RaceRows
 from dmkc.clusterers.odm.distribution import DistributionObjective, Point
 from dmkc.clusterers.odm.relaxation import Mixture, relaxed_start
-from dmkc.clusterers.odm.tying import RaceRows
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import check_init, starts_on_sample
@@ -70,7 +70,7 @@ def starting_points(
     found: list[Named[Point]] = []
     own, others = _parted(items)
     if others:
-        phi = prepared.features.features(prepared.sample.columns)
+        phi = prepared.features.features(prepared.sample.stored)
         weights = prepared.sample.weights
         for start in starts_on_sample(prepared, others, n_init, objective.space.n_clusters, seed):
             point = fitted_point(objective, phi, weights, start.labels)
@@ -80,7 +80,7 @@ def starting_points(
     if RELAXATION not in own:
         return Starts(found, None)
     relaxed = relaxed_start(race, objective)
-    phi = objective.space.features.features(race.rows.columns)
+    phi = objective.space.features.features(race.rows.stored)
     for k, labels in enumerate(relaxed.labelings):
         point = fitted_point(objective, phi, race.rows.weights, labels)
         found.append(Named(f"relaxation, labeling {k + 1}", point))
@@ -109,19 +109,19 @@ def fitted_point(
 
 def _links(race: RaceRows, objective: DistributionObjective) -> Iterator[Named[Point]]:
     assert race.rules is not None
-    columns = race.rows.columns
+    columns = race.rows.stored
     phi, weights = objective.space.features.features(columns), race.rows.weights
     number = race.rows.record.constrained
     assert number is not None
-    tied, free = np.flatnonzero(number), np.flatnonzero(number == 0)
-    tied = tied[np.argsort(number[tied])]
-    square = _signed_square(race, phi[tied] * race.tied.weights[:, None])
+    constrained, free = np.flatnonzero(number), np.flatnonzero(number == 0)
+    constrained = constrained[np.argsort(number[constrained])]
+    square = _signed_square(race, phi[constrained] * race.constrained.weights[:, None])
     whole = square + (phi[free].T * weights[free] ** 2) @ phi[free]
     for name, matrix in (("all", whole), ("constrained", square)):
         _, vectors = np.linalg.eigh(matrix)
         for k in range(1, min(DIRECTIONS, len(matrix)) + 1):
             v = vectors[:, -k] * np.where(np.sum(vectors[:, -k] ** 3) < 0, -1.0, 1.0)
-            size = np.sqrt(np.mean((phi[tied] @ v) ** 2))
+            size = np.sqrt(np.mean((phi[constrained] @ v) ** 2))
             if size > 0:
                 point = Point(v[None, :] / size, np.zeros(1))
                 yield Named(f"links, direction {k} of {name} rows", point)
@@ -130,7 +130,7 @@ def _links(race: RaceRows, objective: DistributionObjective) -> Iterator[Named[P
 def _signed_square(race: RaceRows, phi: np.ndarray) -> np.ndarray:
     """The sum of outer products of the components' signed sums; of the pairs, if these are soft."""
     assert race.rules is not None
-    keep, c = race.tied.assigner, race.rules.constraints
+    keep, c = race.constrained.assigner, race.rules.constraints
     if isinstance(keep, TwoSides):
         sums = np.zeros((keep.components.count, phi.shape[1]))
         np.add.at(sums, keep.components.number, keep.components.side[:, None] * phi)

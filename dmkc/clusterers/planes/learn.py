@@ -79,7 +79,7 @@ class PlaneFeatures:
         if self.view is None:
             return True
         columns = [kernel.only_column for kernel in self.features.kernels]
-        return columns == list(range(self.features.columns.n_columns))
+        return columns == list(range(self.features.plan.n_columns))
 
     def rows(self, columns: np.ndarray) -> np.ndarray:
         """Feature rows of some raw columns."""
@@ -113,7 +113,7 @@ def learn_planes(
     first, labelings = on_sample(prepared, features, settings, starts, progress)
     then = None
     if not prepared.sample_is_all:
-        then = from_fits(features, prepared.everywhere, settings, progress)
+        then = from_fits(features, prepared.all_rows, settings, progress)
     found = race(labelings, first, then, cost_of)
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
@@ -130,7 +130,7 @@ def on_sample(
     sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
     problem = features.problem(settings)
     course = chosen(settings.course, problem, sample, progress)
-    rows, shares = features.rows(prepared.sample.columns), sample.weights / sample.weights.sum()
+    rows, shares = features.rows(prepared.sample.stored), sample.weights / sample.weights.sum()
 
     def begin(name: str, given: GivenLabels) -> Fit[PlaneSums, PlaneFit]:
         tell = progress.reporter(name, "sample", sample)

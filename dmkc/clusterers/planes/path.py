@@ -72,7 +72,7 @@ def follow_path(
     found: list[PlaneFit] = [learned.fit]
     for value in values[1:]:
         stronger = replace(learned.settings, c2=float(value))
-        stage = from_fits(features, prepared.everywhere, stronger, progress)
+        stage = from_fits(features, prepared.all_rows, stronger, progress)
         (following,) = stage.run([Named(learned.start, learned.fit)])
         fit = following.value
         if not fit.model.w.any() or fit.shares.min() < settings.course.smallest:

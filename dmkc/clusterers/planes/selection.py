@@ -48,7 +48,7 @@ class SelectsColumns:
             return take_columns(X, rows, chosen)
         model = self.model_  # type: ignore[attr-defined]
         pipeline = model.component_pipeline(chosen)
-        kind = model.features.columns.dtype
+        kind = model.features.plan.dtype
         return labelling.apply(rows, pipeline, kind, len(chosen), name="component")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from dmkc.clusterers.odm.descent import TiedRows
+from dmkc.clusterers.odm.descent import ConstrainedRows
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import SampleRows
@@ -24,7 +24,7 @@ from dmkc.data import Container, RowRecord, check_weights
 from dmkc.scan.distribution import LossShape
 from dmkc.scan.survey import TakeScan
 
-TIED_IN_RACE = 8192
+CONSTRAINED_IN_RACE = 8192
 """At most about this many constrained rows stand beside the sample."""
 
 
@@ -45,15 +45,15 @@ class Rules:
         keep = assigner(constraints, container, n_clusters, None) if hard else None
         return cls(constraints, container, n_clusters, keep)
 
-    def tied_rows(
+    def constrained_rows(
         self, weights: np.ndarray, shape: LossShape, settings: DistributionSettings
-    ) -> TiedRows:
+    ) -> ConstrainedRows:
         keep = self.keep
         if keep is None:
             assert settings.penalty is not None
-            price = settings.penalty * shape.tied
+            price = settings.penalty * shape.constrained
             keep = assigner(self.constraints, self.container, self.n_clusters, price)
-        return TiedRows(weights, keep)
+        return ConstrainedRows(weights, keep)
 
     def drawn(self, most: int, seed: int) -> tuple[Rules, np.ndarray]:
         """The rules of about `most` constrained rows, and their places among all of them."""
@@ -79,30 +79,30 @@ class RaceRows:
 
     rows: SampleRows
     shape: LossShape
-    tied: TiedRows
+    constrained: ConstrainedRows
     rules: Rules | None
 
 
 def loss_shape(
-    settings: DistributionSettings, free: float, tied: float, fraction: float
+    settings: DistributionSettings, free: float, constrained: float, fraction: float
 ) -> LossShape:
-    """What rows count for: `free` and `tied` are their total weights, `fraction` the tied part.
+    """What rows count for: `free` and `constrained` are total weights, `fraction` the latter's part.
 
     Constrained rows together count for a share that does not shrink with the number of free rows:
     otherwise a bias would let unequal clusters fall into one.
     """
-    share = max(settings.share, fraction) if tied > 0 else 0.0
+    share = max(settings.share, fraction) if constrained > 0 else 0.0
     if free <= 0:
         share = 1.0
     return LossShape(
         settings.theta,
         settings.nu,
         (1.0 - share) / free if free > 0 else 0.0,
-        share / tied if tied > 0 else 0.0,
+        share / constrained if constrained > 0 else 0.0,
     )
 
 
-def tied_weights(rules: Rules | None, sample_weight: Any) -> np.ndarray:
+def constrained_weights(rules: Rules | None, sample_weight: Any) -> np.ndarray:
     """The weights of the constrained rows."""
     if rules is None:
         return np.empty(0)
@@ -123,19 +123,19 @@ def race_rows(
     sample = prepared.sample
     if rules is None:
         shape = loss_shape(settings, float(sample.weights.sum()), 0.0, 0.0)
-        return RaceRows(sample, shape, TiedRows.none(), None)
+        return RaceRows(sample, shape, ConstrainedRows.none(), None)
     fraction = float(weights.sum()) / prepared.survey.count
     assert sample.record.constrained is not None
     free = sample.record.constrained == 0
     places = np.arange(len(weights))
     if not prepared.sample_is_all:
-        rules, places = rules.drawn(TIED_IN_RACE, seed)
-        assert prepared.rows.tied is not None
-        taken, heavy = prepared.everywhere.run(TakeScan(prepared.rows.tied[places]))
+        rules, places = rules.drawn(CONSTRAINED_IN_RACE, seed)
+        assert prepared.rows.constrained is not None
+        taken, heavy = prepared.all_rows.run(TakeScan(prepared.rows.constrained[places]))
         numbers = np.arange(1, len(places) + 1)
         free_weight = float(sample.weights[free].sum())
         record = RowRecord(
-            np.concatenate([sample.columns[free], taken]),
+            np.concatenate([sample.stored[free], taken]),
             np.concatenate([sample.weights[free], heavy]).astype(sample.dtype),
             np.concatenate([np.zeros(int(free.sum()), np.int64), numbers]),
         )
@@ -144,7 +144,7 @@ def race_rows(
         free_weight = float(sample.weights[free].sum())
     weights = weights[places]
     shape = loss_shape(settings, free_weight, float(weights.sum()), fraction)
-    return RaceRows(sample, shape, rules.tied_rows(weights, shape, settings), rules)
+    return RaceRows(sample, shape, rules.constrained_rows(weights, shape, settings), rules)
 
 
 def _restricted(c: Constraints, places: np.ndarray) -> Constraints:
