@@ -37,8 +37,8 @@ class KernelModel:
     kernel_weights: np.ndarray
     decision: str
     """The "sign" of the only score decides between two clusters; of one score per cluster the
-    "largest" does, or, where scores are planes, the one "nearest" to zero; "none" is needed where
-    there is a single cluster."""
+    "largest" does, or, where scores are planes, the one "nearest" to zero; "none": there is one
+    cluster and nothing to decide."""
 
     @property
     def n_scores(self) -> int:
