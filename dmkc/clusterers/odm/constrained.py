@@ -86,7 +86,7 @@ class RaceRows:
 def loss_shape(
     settings: DistributionSettings, free: float, constrained: float, fraction: float
 ) -> LossShape:
-    """What rows count for: `free` and `constrained` are total weights, `fraction` the latter's part.
+    """What rows count for: `free` and `constrained` are total weights, `fraction` a part.
 
     Constrained rows together count for a share that does not shrink with the number of free rows:
     otherwise a bias would let unequal clusters fall into one.
