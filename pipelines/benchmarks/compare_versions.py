@@ -50,6 +50,8 @@ class Version:
     """A process with one version of the library."""
 
     def __init__(self, checkout: Path) -> None:
+        if not (checkout / "dmkc" / "__init__.py").exists():
+            raise SystemExit(f"{checkout} holds no folder dmkc: name a checkout of this project.")
         self.checkout = checkout
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("compare_versions_jobs.py"))],
@@ -60,7 +62,7 @@ class Version:
         )
         place = self.ask("place")
         if Path(place) != checkout:
-            raise SystemExit(f"dmkc was imported from {place}; name its checkout, not {checkout}.")
+            raise SystemExit(f"dmkc was imported from {place} and not from {checkout}.")
 
     def ask(self, kind: str, given: Any = None) -> Any:
         """The answer of the process to one question."""

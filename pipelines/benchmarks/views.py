@@ -77,8 +77,8 @@ def k_means(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
     return scored(y, lambda: model.fit(X).labels_)
 
 
-def own_method(name: str, views: Views, y: np.ndarray, seed: int, **params: Any) -> dict[str, Any]:
-    model = METHODS[name](CLUSTERS, random_state=seed, **params)
+def own_method(name: str, views: Views, y: np.ndarray, seed: int) -> dict[str, Any]:
+    model = METHODS[name](CLUSTERS, random_state=seed)
     found = scored(y, lambda: model.fit(views).labels_)
     return found | ({"weights": model.view_weights_} if name in WEIGHED else {})
 
@@ -101,9 +101,7 @@ def digits_only(seed: int) -> dict[str, Any]:
     }
     found["k-means, side by side"] = k_means(side_by_side(views.values(), False), y, seed)
     found["k-means, even views"] = k_means(side_by_side(views.values(), True), y, seed)
-    found |= {name: own_method(name, views, y, seed) for name in METHODS}
-    found['KMeans(scale="standard")'] = own_method("KMeans", views, y, seed, scale="standard")
-    return found
+    return found | {name: own_method(name, views, y, seed) for name in METHODS}
 
 
 def with_useless(kind: str, count: int, seed: int) -> dict[str, Any]:
