@@ -335,9 +335,6 @@ class MarginDistributionClustering(KernelClusterer):
         labels[rows.tied] = fixed
         return rows.container.wrap(labels)
 
-    def _summary(self) -> str:
-        return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
-
     def _facts(self) -> list[tuple[str, Any]]:
         rows = len(self.constrained_rows_)
         return [
