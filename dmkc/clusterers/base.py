@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.learned import Learned
+from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
@@ -112,9 +113,9 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _store_one_cluster(self, prepared: ReadyRows, rows: Rows) -> None:
         """The same where there is a single cluster and nothing was learned."""
 
-    @abstractmethod
     def _summary(self) -> str:
         """The fit in half a sentence."""
+        return f"{self.n_iter_} {self._rounds}, objective {self.objective_:.6g}"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of `X`; `y` is ignored.
@@ -242,6 +243,10 @@ class KernelClusterer(Clusterer[Prepared]):
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         self.kernels_ = list(prepared.features.kernels)
+
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), 1.0)
+        self.kernel_weights_, self.objective_ = self.model_.kernel_weights, 0.0
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         if self.train_rows is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dmkc.clusterers.parameters import Parameter, with_parameters
+from dmkc.clusterers.parameters import Parameter, init_from, with_parameters
 
 BY_SCORE = (
     "Left to right is the score whose sign decides; bottom to top is the largest variation that "
@@ -21,7 +21,6 @@ CONVEX_COURSE = (
     "Each dotted line is a relabeling, after which a new convex problem begins; it is solved when "
     "objective and bound meet."
 )
-STEPS = "Inertia of the rows after every step of k-means."
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ class Described:
     """
 
     declared: ClassVar[tuple[Parameter, ...]] = ()
-    """The parameters, in the order of `__init__`; the docstring gets its section from them."""
+    """The parameters, in the order of `__init__`, which is made from them where there is none; the
+    docstring gets its section from them."""
     summary: ClassVar[str] = ""
     """The method in half a line, for lists of methods."""
     selectable: ClassVar[tuple[str, ...]] = ()
@@ -70,16 +70,22 @@ class Described:
     """Whether there are `kernels_` with `kernel_weights_`, and landmarks."""
     _rounds: ClassVar[str] = "iterations"
     """What `n_iter_` counts."""
+    _minimised: ClassVar[str] = "objective"
+    """What the records of `history_` call their objective, in words."""
     n_clusters_: Any
     objective_: float
     start_: str
     n_iter_: int
     n_scans_: int
+    history_: list[dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "declared" in vars(cls) and cls.__doc__:
-            cls.__doc__ = with_parameters(cls.__doc__, cls.declared)
+        if "declared" in vars(cls):
+            if cls.__doc__:
+                cls.__doc__ = with_parameters(cls.__doc__, cls.declared)
+            if "__init__" not in vars(cls):
+                cls.__init__ = init_from(cls.declared)  # type: ignore[method-assign]
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
@@ -102,7 +108,9 @@ class Described:
             inside = "of a score between -1 and 1" if two else "less than 1 ahead"
             words = f"Those in the shaded margin, {inside}, are the uncertain ones."
             found.append(Picture("margins", words))
-        found.append(Picture("convergence", CONVEX_COURSE if self._has_scores else STEPS))
+        bounded = any("bound" in record for record in self.history_)
+        course = CONVEX_COURSE if bounded else f"The {self._minimised} after every step."
+        found.append(Picture("convergence", course))
         if self._has_kernels:
             found.append(self._weights_picture())
         return [*found, Picture("sizes", "Counted over all rows.", beside=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 
 
-class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator):
+class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any

@@ -57,6 +57,23 @@ class KernelModel:
         weights = np.full(n_kernels, n_kernels ** (-1.0 / norm))
         return cls(features, np.zeros((0, features.offsets[-1])), np.zeros(0), weights, "none")
 
+    @classmethod
+    def of_scores(
+        cls,
+        features: FeatureMap,
+        weights: np.ndarray,
+        biases: np.ndarray,
+        kernel_weights: np.ndarray,
+    ) -> KernelModel:
+        """The largest of one score per cluster decides; of two it is the sign of their difference.
+
+        The kernels' weights are what `transform` and reports know of them.
+        """
+        if len(biases) == 2:
+            weights, biases = weights[1:] - weights[:1], biases[1:] - biases[:1]
+            return cls(features, weights, biases, kernel_weights, "sign")
+        return cls(features, weights, biases, kernel_weights, "largest")
+
     @property
     def n_clusters(self) -> int:
         return CLUSTERS.get(self.decision, len(self.biases))

@@ -12,6 +12,7 @@ from dmkc.clusterers.margin.skmmc import SparseKernelMMC
 from dmkc.clusterers.odm.odm import MarginDistributionClustering
 from dmkc.clusterers.parameters import check_signature
 from dmkc.clusterers.planes.planes import NonparallelPlaneClustering
+from dmkc.errors import UserError
 from dmkc.registry import Registry
 
 
@@ -19,6 +20,9 @@ class Estimators(Registry[RowClusterer]):
     """Estimators, each of which declares the parameters that it takes."""
 
     def _check(self, cls: type[RowClusterer]) -> None:
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        if missing:
+            raise UserError(f"The estimator {cls.__name__} must define {missing}.")
         check_signature(cls, cls.declared)
 
 

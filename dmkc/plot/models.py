@@ -61,7 +61,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
         note(ax, shift + 0.5, "sample", "right")
         note(ax, shift + 0.5, "all rows", "left")
     bounded = any("bound" in record for record in model.history_)
-    ax.set(xlabel="scans", ylabel="objective and bound" if bounded else "inertia")
+    ax.set(xlabel="scans", ylabel="objective and bound" if bounded else model._minimised)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     # One entry for each kind of line, however many starts and phases there were.
     once = {line.get_label(): line for line in ax.lines if str(line.get_label())[0] != "_"}

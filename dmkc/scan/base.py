@@ -68,3 +68,15 @@ class MappedScan(Scan):
 
     def merge(self, left: Node, right: Node) -> Node:
         return self.scan.merge(left, right)
+
+
+class LeafScan(Scan):
+    """A scan that is written as the statistic of one leaf."""
+
+    @abstractmethod
+    def leaf(self, rows: Any) -> Node:
+        """The statistic of the rows of one leaf."""
+
+    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+        parts = (self.leaf(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows))
+        return fold_leaves(parts, self.merge)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,16 +30,6 @@ def heavy_tails(n=400, clusters=2, seed=0):
     return X
 
 
-def command(*words, **environment):
-    clean = {k: v for k, v in os.environ.items() if k != registry.PLUGINS}
-    return subprocess.run(
-        [sys.executable, "-m", "dmkc", *map(str, words)],
-        env=clean | environment,
-        capture_output=True,
-        text=True,
-    )
-
-
 @pytest.mark.parametrize("method", [m for m in ESTIMATORS if m != "kmeans"])
 @pytest.mark.parametrize("clusters", [2, 3])
 def test_in_every_bank(method, clusters, tmp_path):
@@ -68,7 +55,7 @@ def test_features_are_ranks_and_chunks_do_not_matter():
     assert np.mean(np.abs(others - features)) < 1e-4
 
 
-def test_from_the_command_line_and_in_model_files(tmp_path):
+def test_from_the_command_line_and_in_model_files(command, tmp_path):
     np.save(tmp_path / "x.npy", heavy_tails())
     fit = ("fit", tmp_path / "x.npy", "--kernels", "ranks,gaussian:0.5", "--seed", 0)
     done = command(*fit, "--out", tmp_path / "run", DMKC_PLUGINS=str(PLUGIN))

@@ -98,6 +98,7 @@ class KMeans(Clusterer[FramedRows]):
     [[10.0, 2.0], [1.0, 3.0]]
     """
 
+    _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
         shared.N_CLUSTERS,

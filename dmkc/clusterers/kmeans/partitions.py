@@ -87,6 +87,7 @@ class PartitionClusterer(KernelClusterer):
     store_path: str | None
     _has_scores = False
     _rounds = "iterations"
+    _minimised = "inertia"
 
     @abstractmethod
     def _partition(self, reduction: Reduction, own: Any, job: Job) -> Partition:
@@ -216,9 +217,6 @@ class PartitionClusterer(KernelClusterer):
     @property
     def _dtype(self) -> np.dtype:
         return np.dtype(np.float64)
-
-    def _summary(self) -> str:
-        return f"{self.n_iter_} iterations, objective {self.objective_:.6g}"
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [landmarks_fact(self)]

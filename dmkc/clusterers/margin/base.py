@@ -160,9 +160,6 @@ class MarginClusterer(KernelClusterer):
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
 
-    def _summary(self) -> str:
-        return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
-
     def _facts(self) -> list[tuple[str, Any]]:
         open_C = self.threshold == "unit" and self.C in (None, "auto")
         found = [("C", f"{self.C_:.4g}" + (" (from the data)" if open_C else ""))]

@@ -337,9 +337,6 @@ class MarginDistributionClustering(KernelClusterer):
         labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
 
-    def _summary(self) -> str:
-        return f"{self.n_iter_} relabelings, objective {self.objective_:.6g}"
-
     def _facts(self) -> list[tuple[str, Any]]:
         rows = len(self.constrained_rows_)
         return [

@@ -4,7 +4,12 @@ A declaration serves the checks of a fit, the docstring of the class, the option
 file of the command line, and the report.
 """
 
-from dmkc.clusterers.parameters.declaration import Parameter, check_signature, with_parameters
+from dmkc.clusterers.parameters.declaration import (
+    Parameter,
+    check_signature,
+    init_from,
+    with_parameters,
+)
 from dmkc.clusterers.parameters.kinds import (
     Flag,
     Integer,
@@ -37,5 +42,6 @@ __all__ = [
     "Seed",
     "Starts",
     "check_signature",
+    "init_from",
     "with_parameters",
 ]

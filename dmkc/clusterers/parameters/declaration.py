@@ -1,11 +1,11 @@
-"""The declaration of one parameter, and the docstring that a class gets from its declarations."""
+"""The declaration of one parameter, and what a class gets from its declarations."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,32 @@ def with_parameters(doc: str, parameters: Iterable[Parameter]) -> str:
         return f"{plain}\n\n{section}\n"
     place = following.start()
     return f"{plain[:place]}{section}\n\n{plain[place:]}\n"
+
+
+def init_from(parameters: Iterable[Parameter]) -> Callable[..., None]:
+    """An `__init__` that takes the declared parameters, all but the first by name, and keeps them.
+
+    A class may write its own instead, for the sake of editors and type checkers.
+    """
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = [
+        inspect.Parameter(
+            parameter.name,
+            inspect.Parameter.KEYWORD_ONLY if k else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=parameter.default,
+        )
+        for k, parameter in enumerate(parameters)
+    ]
+    signature = inspect.Signature([own, *taken])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        for name, value in list(given.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
 
 
 def check_signature(cls: type, parameters: Iterable[Parameter]) -> None:

@@ -173,5 +173,18 @@ CLIENT = Parameter(
     None,
     "Cluster to run on; None takes the current client, or threads if there is none.",
 )
+FEATURES = (
+    KERNELS,
+    SCALE,
+    RANK,
+    LANDMARKS,
+    SAMPLE_ROWS,
+    TRAIN_ROWS,
+    POLISH,
+    DTYPE,
+    FEATURE_MODE,
+    STORE_PATH,
+)
+"""What a clusterer of kernel features needs for them, and for training on a subset."""
 RUNNING = (RANDOM_STATE, VERBOSE, CLIENT)
 """What every estimator ends with."""

@@ -342,10 +342,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         self.cosines_ = cosines(self.planes_)
 
     def _summary(self) -> str:
-        return (
-            f"{self.n_iter_} relabelings, objective {self.objective_:.6g}, "
-            f"{len(self.selected_features_)} of {len(self.feature_importances_)} features selected"
-        )
+        selected = f"{len(self.selected_features_)} of {len(self.feature_importances_)}"
+        return f"{super()._summary()}, {selected} features selected"
 
     def _facts(self) -> list[tuple[str, Any]]:
         between = self.cosines_[np.triu_indices(len(self.cosines_), 1)]

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmkc.kernels import FittedKernel, Kernel, register_kernel
-from dmkc.kernels.maps import Identity
+from dmkc.extending import FittedKernel, Identity, Kernel, register_kernel
 
 
 @dataclass(frozen=True, repr=False)
