@@ -30,7 +30,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.space import ScoreSpace
 from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.clusterers.together import Fit, Step
-from dmkc.data import Rows
+from dmkc.data import RowRecord, Rows
 from dmkc.errors import UserError
 from dmkc.kernels import (
     FeatureMap,
@@ -43,7 +43,6 @@ from dmkc.kernels import (
 )
 from dmkc.kernels.maps import Diagonal, Identity, Matrix, StoredMap
 from dmkc.scan.base import LeafScan, Scan
-from dmkc.scan.cuts import weights_of
 from dmkc.scan.multiclass import Scores
 from dmkc.scan.requests import Request, ScanRequest, SharedScan
 
@@ -78,6 +77,7 @@ __all__ = [
     "Picture",
     "Prepared",
     "Request",
+    "RowRecord",
     "RowSet",
     "Rows",
     "RowsOrShare",
@@ -99,5 +99,4 @@ __all__ = [
     "register_kernel",
     "shared",
     "starts_on_sample",
-    "weights_of",
 ]

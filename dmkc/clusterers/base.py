@@ -245,7 +245,7 @@ class KernelClusterer(Clusterer[Prepared]):
         self.kernels_ = list(prepared.features.kernels)
 
     def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        self.model_ = KernelModel.of_one_cluster(prepared.features.unweighted(), 1.0)
+        self.model_ = KernelModel.of_one_cluster(prepared.features, 1.0)
         self.kernel_weights_, self.objective_ = self.model_.kernel_weights, 0.0
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dmkc.data import RowRecord, as_record
 from dmkc.scan.grid import Node, fold_leaves
 
 
@@ -74,9 +75,9 @@ class LeafScan(Scan):
     """A scan that is written as the statistic of one leaf."""
 
     @abstractmethod
-    def leaf(self, rows: Any) -> Node:
+    def leaf(self, record: RowRecord) -> Node:
         """The statistic of the rows of one leaf."""
 
     def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
-        parts = (self.leaf(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows))
+        parts = (self.leaf(leaf) for leaf, _ in leaves(as_record(rows), first_row, leaf_rows))
         return fold_leaves(parts, self.merge)

@@ -110,7 +110,7 @@ def test_the_objective_never_rises_and_bounds_lie_below(seed, sample_rows):
         assert [(r["round"], r["step"]) for r in run] == sorted(
             (r["round"], r["step"]) for r in run
         )
-        # the same point may be summed up alone or with others, which rounds its last bit differently
+        # a point that is summed up alone or with others may differ in its last bit
         assert all(b["objective"] <= a["objective"] * (1 + 1e-14) for a, b in pairwise(run))
         assert all(r["bound"] <= r["objective"] * (1 + 1e-9) for r in run)
         for _, one in groupby(run, key=lambda r: r["round"]):

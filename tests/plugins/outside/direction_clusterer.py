@@ -28,7 +28,6 @@ from dmkc.extending import (
     register_estimator,
     shared,
     starts_on_sample,
-    weights_of,
 )
 
 
@@ -37,14 +36,13 @@ class DirectionScan(LeafScan):
     """Sums of the stored values of every cluster's rows, their weights, and how far they reach."""
 
     scores: Scores
-    weight_at: int
     name = "directions"
 
-    def leaf(self, rows):
-        reach = rows @ self.scores.w.T + self.scores.b
+    def leaf(self, record):
+        reach = record.rows @ self.scores.w.T + self.scores.b
         nearest = reach.argmax(axis=1)[:, None] == np.arange(reach.shape[1])
-        members = nearest * weights_of(rows, self.weight_at)[:, None].astype(np.float64)
-        return members.T @ rows, members.sum(axis=0), np.sum(members * reach)
+        members = nearest * record.weights_in(np.dtype(np.float64))[:, None]
+        return members.T @ record.rows, members.sum(axis=0), np.sum(members * reach)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +74,7 @@ class DirectionClustering(KernelClusterer):
         features, sample, m = prepared.features, prepared.sample, self.n_clusters
         if m == 1:
             return None
-        phi = features.features(sample.columns) * sample.weights[:, None]
+        phi = features.features(sample.stored) * sample.weights[:, None]
         starts = [
             Named(start.name, unit([phi[start.labels == c].sum(axis=0) for c in range(m)]))
             for start in starts_on_sample(prepared, "auto", 1, m, job.seed)
@@ -87,8 +85,8 @@ class DirectionClustering(KernelClusterer):
 
         then = None
         if not prepared.sample_is_all:
-            then = self._on_all(features, prepared.everywhere, self.max_iter, job)
-        found = race(starts, Stage(sample, begin), then, lowest)
+            then = self._on_all(features, prepared.all_rows, self.max_iter, job)
+        found = race(starts, Stage(sample, begin), then, lambda fit: fit.objective)
         return Learned(found.value, found.name, job.own)
 
     def _continue_on_all_rows(self, learned, features, rows, job):
@@ -107,7 +105,7 @@ class DirectionClustering(KernelClusterer):
         objective = np.inf
         for n_iter in range(most + 1):  # the last round only measures
             scores, before = space.scores(directions, np.zeros(len(directions))), objective
-            sums, shares, reach = yield ScanRequest(DirectionScan(scores, rows.weight_at))
+            sums, shares, reach = yield ScanRequest(DirectionScan(scores))
             objective = float(1.0 - reach / (shares.sum() * longest))
             text = f"{on} rows, round {n_iter}: objective {objective:.6g}"
             job.progress.note(text, start=name, on=on, round=n_iter, objective=objective)
@@ -126,7 +124,7 @@ class DirectionClustering(KernelClusterer):
         )
 
     def _store_fit(self, learned, prepared, rows):
-        fit, features = learned.fit, prepared.features.unweighted()
+        fit, features = learned.fit, prepared.features
         self.kernel_weights_ = np.full(len(features.kernels), 1.0 / len(features.kernels))
         no_bias = np.zeros(len(fit.directions))
         model = KernelModel.of_scores(features, fit.directions, no_bias, self.kernel_weights_)
@@ -138,10 +136,6 @@ def unit(vectors):
     """Vectors brought to length 1."""
     size = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors) / np.where(size > 0, size, 1.0)
-
-
-def lowest(fits):
-    return int(np.argmin([fit.objective for fit in fits]))
 
 
 register_estimator("directions", DirectionClustering)
