@@ -51,7 +51,7 @@ def test_directions_are_a_fixed_point_of_a_plain_implementation(directions):
     X, _ = apart()
     model = directions(3, kernels=BANK, tol=1e-12, random_state=0).fit(X)
     features, model_ = model.model_.features, model.model_
-    phi = features.features(features.plan(X))
+    phi = features.features(features.plan(X).rows)
     sums = np.stack([phi[model.labels_ == c].sum(axis=0) for c in range(3)])
     unit = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     np.testing.assert_allclose(model_.weights, unit, atol=1e-9)

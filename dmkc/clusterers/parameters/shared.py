@@ -18,7 +18,8 @@ from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
 
 SCALES = ("standard", "minmax", "if-mixed")
 NAMES = """Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a parameter as
-in "gaussian:0.5"."""
+in "gaussian:0.5" and the view or column that a kernel sees as in "gaussian:0.5@pixels" ("@*" is one
+for each view)."""
 SAME_LABELS = """The same seed gives the same labels whatever the chunks, the workers and the
 scheduler are."""
 
