@@ -39,9 +39,9 @@ columns with ten **clusters of their own**, drawn anew for every view. k-means o
 finds its clusters with an adjusted Rand index of {lowest:.3f} to {highest:.3f}. With even views,
 and in `KernelKMeans`, which does not learn weights, each view has an equal share."""
 FALLS = """\
-Of the {runs} runs with useless views, {low} of k-means with even views stay below {limit} %. Side
-by side, independent views hardly disturb k-means: a row's place in them is the same distance from
-every centre of the digits, so only its starts go wrong more often."""
+Of the {runs} runs with useless views, {low} of k-means with even views stay below {limit} %,
+probably in other local solutions. A row's place in an independent view is about as far from every
+centre of the digits, so that such views need not disturb k-means."""
 LIMIT = 90.0
 
 
@@ -81,8 +81,7 @@ class Page:
         parts += [
             USELESS.format(lowest=min(found), highest=max(found)),
             f"![accuracy and weight of useless views against their number]({NAME}.png)",
-            "Lines are means over the seeds, bands go from the lowest to the highest; the dotted "
-            "line is an equal share for every view.",
+            "Dots are seeds, lines their means.",
             self._falls(),
         ]
         for kind in self.kinds:
@@ -122,10 +121,11 @@ class Page:
                 same = sum(low(run, EVEN) for run in own)
                 text += f" {method}: {len(own)} runs, {same} of them with seeds at which k-means "
                 text += "went wrong as well."
-        for spread in self.wider:
-            found = span(self.accuracy(spread, EVEN))
-            text += f" With {max(self.counts)} views whose centres lie {float(spread) / 0.5:g} "
-            text += f"times as far apart, k-means with even views has {found}."
+        if self.wider:
+            times = ", ".join(f"{2 * float(spread):g}" for spread in self.wider)
+            found = ", ".join(span(self.accuracy(spread, EVEN)) for spread in self.wider)
+            text += f" Among {max(self.counts)} views whose clusters lie {times} times as far "
+            text += f"apart, k-means with even views has {found} %."
         return text
 
     def _accuracies(self, kind: str) -> list[tuple[str, ...]]:
@@ -151,17 +151,15 @@ class Page:
         for (above, below), kind in zip(axes.T, self.kinds, strict=True):
             places = ["digits", *(f"{kind}/{count}" for count in self.counts)]
             for method, colour in zip((EVEN, *self.methods), COLOURS, strict=True):
-                band(above, every, [self.accuracy(p, method) for p in places], colour, method)
+                line(above, every, [self.accuracy(p, method) for p in places], colour, method)
                 if method != EVEN:
                     shares = [self.useless_weight(p, method) for p in places]
-                    band(below, every, shares, colour, method)
-            equal = [100 * count / (len(self.names) + count) for count in every]
-            below.plot(every, equal, color="black", lw=1, ls=":")
+                    line(below, every, shares, colour, method)
             above.set_title(TITLES[kind])
             below.set(xlabel="added views", xticks=every)
             for ax in (above, below):
                 ax.grid(alpha=0.3)
-        axes[0, 0].set(ylabel="accuracy, %", ylim=(55, 100))
+        axes[0, 0].set(ylabel="accuracy, %", ylim=(60, 100))
         axes[1, 0].set(ylabel="weight of the added views, %", ylim=(-1, 55))
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
@@ -169,8 +167,8 @@ class Page:
         figure.savefig(RESULTS / f"{NAME}.png", dpi=120)
 
 
-def band(ax: Any, at: Sequence[int], found: list[list[float]], colour: str, label: str) -> None:
-    """Means as a line, and from the lowest to the highest as a band."""
-    ax.plot(at, [np.mean(v) for v in found], marker="o", ms=4, color=colour, label=label)
-    low, high = [min(v) for v in found], [max(v) for v in found]
-    ax.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+def line(ax: Any, at: Sequence[int], found: list[list[float]], colour: str, label: str) -> None:
+    """Means as a line, and every seed as a dot."""
+    ax.plot(at, [np.mean(values) for values in found], color=colour, label=label)
+    dots = [(x, value) for x, values in zip(at, found, strict=True) for value in values]
+    ax.scatter(*zip(*dots, strict=True), s=16, color=colour, alpha=0.5, lw=0)
