@@ -30,6 +30,8 @@ HERE = Path(__file__).resolve().parents[2]
 FORMED = "waveform"
 """The set that is given in all forms; the others are plain."""
 QUICK_SETS = ("blobs", FORMED)
+FEWEST = 10_000
+"""Fewer rows are all in the sample of a fit, which is not scanned by the engine."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,15 @@ def main() -> None:
     )
     parser.add_argument("--checkout", type=Path, required=True, help="folder of the other version")
     parser.add_argument("--quick", action="store_true", help="few and small, and no page")
-    parser.add_argument("--parts", nargs="+", default=["labels", "speed"])
+    parser.add_argument(
+        "--parts", nargs="+", default=["labels", "speed"], choices=["labels", "speed"]
+    )
     parser.add_argument("--rows", type=whole, default=1_000_000)
     parser.add_argument("--small-rows", type=whole, default=1000, help="rows of the small fit")
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
+    if options.rows < FEWEST:
+        parser.error(f"--rows is {options.rows}: give at least {FEWEST}, so that rows are scanned.")
     sets, rows, repeats = list(SETS), options.rows, options.repeats
     if options.quick:
         sets, rows, repeats = list(QUICK_SETS), min(rows, 20_000), min(repeats, 3)

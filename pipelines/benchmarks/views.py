@@ -24,7 +24,7 @@ import dmkc
 from common import left_out, one_by_one, write
 from dmkc.datasets import load
 from dmkc.metrics import accuracy, adjusted_rand_index
-from views_page import NAME, parts_of, picture
+from views_page import CHECK, EVEN, NAME, Page
 
 Views = dict[str, np.ndarray]
 
@@ -43,10 +43,12 @@ WEIGHED = tuple(METHODS)[:5]
 FOLLOWED = tuple(METHODS)[:4]
 """Those that are given useless views."""
 NAMES = ("fou", "fac", "kar", "pix", "zer", "mor")
-CLUSTERS, WIDTH, SPREAD = 10, 100, 0.5
-"""Clusters of a useless view, its columns, and how far its centres lie apart in each of them,
-where rows lie 1 around their centre."""
-KINDS = ("noise", "own clusters")
+CLUSTERS, WIDTH = 10, 100
+"""Clusters of a useless view, and its columns."""
+SPREADS = {"noise": 0.0, "own clusters": 0.5}
+"""How far the centres of a useless view lie apart in each column; rows lie 1 around a centre."""
+WIDER = (1.0, 2.0, 4.0)
+"""The same for more views with clusters of their own, which k-means alone is given."""
 
 
 def digits() -> tuple[Views, np.ndarray]:
@@ -57,13 +59,12 @@ def digits() -> tuple[Views, np.ndarray]:
     return views, np.unique(data.y, return_inverse=True)[1]
 
 
-def useless(kind: str, n: int, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A view that says nothing of the digits, and its own clusters (noise has none to find)."""
+def useless(spread: float, n: int, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A view that says nothing of the digits, and its own clusters (at spread 0 it is noise)."""
     rng = np.random.default_rng([seed, number])
     own = rng.integers(CLUSTERS, size=n)
-    centres = SPREAD * rng.normal(size=(CLUSTERS, WIDTH))
-    noise = rng.normal(size=(n, WIDTH))
-    return noise + (centres[own] if kind == "own clusters" else 0.0), own
+    centres = spread * rng.normal(size=(CLUSTERS, WIDTH))
+    return rng.normal(size=(n, WIDTH)) + centres[own], own
 
 
 def side_by_side(views: Iterable[np.ndarray], even: bool) -> np.ndarray:
@@ -100,25 +101,26 @@ def digits_only(seed: int) -> dict[str, Any]:
         for name, X in views.items()
     }
     found["k-means, side by side"] = k_means(side_by_side(views.values(), False), y, seed)
-    found["k-means, even views"] = k_means(side_by_side(views.values(), True), y, seed)
+    found[EVEN] = k_means(side_by_side(views.values(), True), y, seed)
     return found | {name: own_method(name, views, y, seed) for name in METHODS}
 
 
 def with_useless(kind: str, count: int, seed: int) -> dict[str, Any]:
-    """The digits' views and `count` useless ones."""
+    """The digits' views and `count` useless ones: a kind, or a spread for k-means alone."""
     views, y = digits()
-    found: dict[str, Any] = {}
+    spread = SPREADS[kind] if kind in SPREADS else float(kind)
     for number in range(count):
-        X, own = useless(kind, len(y), number, seed)
-        views[f"{kind} {number}"] = X
-    if kind == "own clusters":  # of the last one, since those before were checked with fewer
-        found["k-means, useless view alone, its own clusters"] = k_means(X, own, seed)
-    found["k-means, even views"] = k_means(side_by_side(views.values(), True), y, seed)
-    return found | {name: own_method(name, views, y, seed) for name in FOLLOWED}
+        views[f"useless {number}"], own = useless(spread, len(y), number, seed)
+    last = views[f"useless {count - 1}"]  # those before were checked with fewer views
+    found = {CHECK: k_means(last, own, seed)} if spread else {}
+    found[EVEN] = k_means(side_by_side(views.values(), True), y, seed)
+    if kind in SPREADS:
+        found |= {name: own_method(name, views, y, seed) for name in FOLLOWED}
+    return found
 
 
 def measure(key: str) -> dict[str, Any]:
-    """What a run of the table shows: "digits/seed", or "kind of useless views/number/seed"."""
+    """What a run found: "digits/seed", or "kind of useless views, or spread/number/seed"."""
     kind, *count, seed = key.split("/")
     return with_useless(kind, int(count[0]), int(seed)) if count else digits_only(int(seed))
 
@@ -133,10 +135,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     seeds, counts = range(options.seeds), range(1, options.most + 1)
     keys = [f"digits/{seed}" for seed in seeds]
-    keys += [f"{kind}/{count}/{seed}" for kind in KINDS for count in counts for seed in seeds]
+    keys += [f"{kind}/{count}/{seed}" for kind in SPREADS for count in counts for seed in seeds]
+    keys += [f"{spread}/{options.most}/{seed}" for spread in WIDER for seed in seeds]
     data, absent = one_by_one(NAME, keys, measure)
-    picture(data, KINDS, counts, FOLLOWED, NAMES)
-    parts = [*parts_of(data, KINDS, counts, FOLLOWED, NAMES), *left_out(absent)]
+    page = Page(data, list(SPREADS), [str(spread) for spread in WIDER], counts, FOLLOWED, NAMES)
+    page.picture()
+    parts = [*page.parts(), *left_out(absent)]
     command = "DMKC_DATA_DIR=... python pipelines/benchmarks/views.py"
     for name, value in vars(options).items():
         command += f" --{name} {value}" if value != parser.get_default(name) else ""

@@ -50,15 +50,15 @@ def test_a_version_answers_and_a_wrong_folder_is_refused(tmp_path):
 def test_useless_views_are_repeatable_and_differ():
     from views import useless
 
-    first, own = useless("own clusters", 50, 0, 0)
-    np.testing.assert_array_equal(first, useless("own clusters", 50, 0, 0)[0])
+    first, own = useless(0.5, 50, 0, 0)
+    np.testing.assert_array_equal(first, useless(0.5, 50, 0, 0)[0])
     assert first.shape == (50, 100) and len(own) == 50
-    assert not np.array_equal(own, useless("own clusters", 50, 1, 0)[1])
-    assert np.abs(useless("noise", 5000, 0, 0)[0].mean(axis=0)).max() < 0.1
+    assert not np.array_equal(own, useless(0.5, 50, 1, 0)[1])
+    assert np.abs(useless(0.0, 5000, 0, 0)[0].mean(axis=0)).max() < 0.1
 
 
 def test_page_of_views_counts_weights_of_useless_views_only():
-    from views_page import EVEN, parts_of
+    from views_page import CHECK, EVEN, Page
 
     def run(accuracy, **weights):
         found = {"accuracy": accuracy, "ARI": 0.5, "seconds": 1.0}
@@ -66,8 +66,8 @@ def test_page_of_views_counts_weights_of_useless_views_only():
 
     data = {"digits/0": run(90.0, a=0.7, b=0.3), "digits/1": run(92.0, a=0.5, b=0.5)}
     data["own clusters/1/0"] = run(80.0, a=0.5, b=0.25, useless=0.25)
-    data["own clusters/1/0"]["k-means, useless view alone, its own clusters"] = {"ARI": 0.99}
-    text = "\n".join(parts_of(data, ["own clusters"], [1], ["mkc"], ["a", "b"]))
+    data["own clusters/1/0"][CHECK] = {"ARI": 0.99}
+    text = "\n".join(Page(data, ["own clusters"], [], [1], ["mkc"], ["a", "b"]).parts())
     assert "| mkc | 91.0 (90.0 to 92.0) | 0.500 | 1.0 | 60 | 40 |" in text
     assert "| mkc | 91.0 (90.0 to 92.0) | 80.0 (80.0 to 80.0) |" in text
     assert "| mkc | 25.0 (25.0 to 25.0) |" in text
