@@ -290,19 +290,25 @@ class KernelClusterer(Clusterer[Prepared]):
     def _kernels(self) -> tuple[Kernel, ...]:
         """The bank; the default one is there once for each view."""
         bank = as_bank(self._bank())
-        is_default = self.get_params(deep=False)["kernels"] is None
-        return tuple(per_view(bank)) if is_default else bank
+        given = self.get_params(deep=False)["kernels"]
+        return tuple(per_view(bank)) if self.parameters()["kernels"].is_default(given) else bank
 
     @property
     def view_weights_(self) -> dict[str, float]:
-        """The share of every view in the kernel weights; empty where X was one table."""
+        """The share of every view in the kernel weights; empty where X was one table.
+
+        Kernels that see other columns than those of one view are "other columns".
+        """
         check_is_fitted(self)
-        total = float(np.sum(self.kernel_weights_)) or 1.0
-        pairs = list(zip(self.kernels_, self.kernel_weights_, strict=True))
-        return {
-            view: float(sum(weight for kernel, weight in pairs if kernel.columns == view)) / total
-            for view in self._views()
-        }
+        total, shares = (
+            float(np.sum(self.kernel_weights_)) or 1.0,
+            dict.fromkeys(self._views(), 0.0),
+        )
+        for kernel, weight in zip(self.kernels_, self.kernel_weights_, strict=True):
+            named = isinstance(kernel.columns, str) and kernel.columns in shares
+            place = kernel.columns if named else "other columns"
+            shares[place] = shares.get(place, 0.0) + float(weight) / total
+        return shares if self._views() else {}
 
     def _features(self, job: Job) -> FeatureSettings:
         """How the rows of a job become features."""

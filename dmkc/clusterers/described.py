@@ -62,6 +62,8 @@ class Described:
     """The method in half a line, for lists of methods."""
     selectable: ClassVar[tuple[str, ...]] = ()
     """Parameters that `dmkc.select` chooses where they are "auto"."""
+    _writes_init: ClassVar[bool] = False
+    """Whether the class, or one that it derives from, has an `__init__` that somebody wrote."""
     _has_scores: ClassVar[bool] = False
     """Whether the model decides by scores, so that there is a decision function."""
     _has_margin: ClassVar[bool] = False
@@ -81,10 +83,11 @@ class Described:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls._writes_init = cls._writes_init or "__init__" in vars(cls)
         if "declared" in vars(cls):
             if cls.__doc__:
                 cls.__doc__ = with_parameters(cls.__doc__, cls.declared)
-            if "__init__" not in vars(cls):
+            if not cls._writes_init:
                 cls.__init__ = init_from(cls.declared)  # type: ignore[method-assign]
 
     @classmethod

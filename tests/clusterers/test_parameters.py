@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dmkc import KMeans, MultipleKernelClustering, SparseKernelMMC
+from dmkc.clusterers.described import Described
 from dmkc.clusterers.parameters import (
     Flag,
     Integer,
@@ -17,6 +18,7 @@ from dmkc.clusterers.parameters import (
     Parameter,
     RowsOrShare,
     check_signature,
+    shared,
 )
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.errors import UserError
@@ -75,6 +77,23 @@ def test_a_subclass_keeps_what_it_does_not_declare_anew():
     wrong = (KMeans.declared[0].but(default=3), *KMeans.declared[1:])
     with pytest.raises(UserError, match="'n_clusters' of KMeans is 2 in __init__ and 3"):
         check_signature(KMeans, wrong)
+
+
+def test_a_class_without_an_init_takes_what_it_declares():
+    class Short(Described):
+        declared = (shared.N_CLUSTERS, shared.TOL)
+
+    class Longer(Short):
+        declared = (*Short.declared, shared.MAX_ITER.but(default=7))
+
+    check_signature(Short, Short.declared)
+    check_signature(Longer, Longer.declared)
+    assert vars(Short(3)) == {"n_clusters": 3, "tol": 1e-3}
+    assert vars(Longer(tol=0.5)) == {"n_clusters": 2, "tol": 0.5, "max_iter": 7}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_iter'"):
+        Short(max_iter=3)
+    with pytest.raises(TypeError, match="too many positional"):
+        Longer(3, 0.5)
 
 
 @pytest.mark.parametrize(

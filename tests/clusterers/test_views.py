@@ -51,6 +51,20 @@ def test_the_default_bank_is_there_for_each_view_and_noise_gets_little_weight():
     assert weights["noise"] < 0.1 < min(weights["wide"], weights["narrow"])
 
 
+def test_methods_without_a_bank_of_views():
+    X, y = tables(clusters=2)
+    sparse = dmkc.SparseKernelMMC(basis="sparse", random_state=0).fit(X)
+    assert sparse.view_weights_ == {"wide": 0, "narrow": 0, "noise": 0, "other columns": 1}
+    planes = dmkc.NonparallelPlaneClustering(random_state=0).fit(X)
+    for model in (sparse, planes):
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert dmkc.KMeans(2).fit(X["wide"]).views_ == {}
+    assert MultipleKernelClustering(random_state=0).fit(X["wide"]).view_weights_ == {}
+    constrained = dmkc.MarginDistributionClustering(random_state=0).fit(X, must_link=[(0, 2)])
+    assert all_metrics(y, constrained.labels_)["accuracy"] > 0.97
+    assert sum(constrained.view_weights_.values()) == pytest.approx(1.0)
+
+
 def forms(X):
     """The same views in other containers."""
     first = next(iter(X))

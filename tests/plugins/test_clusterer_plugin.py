@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import dmkc
+from dmkc.cli import main
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.datasets import make_blobs
 from dmkc.errors import UserError
@@ -158,27 +159,35 @@ def test_scikit_learn(directions):
 
 def test_from_the_command_line_and_in_model_files(outside, command, tmp_path):
     plugin = {"DMKC_PLUGINS": str(outside / "direction_clusterer.py")}
-    X, _ = apart()
-    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "x.npy", apart()[0])
     words = ("fit", tmp_path / "x.npy", "--method", "directions")
     helped = command(*words, "--help", **plugin)
     assert helped.returncode == 0 and "--max-iter" in helped.stdout, helped.stderr
-    assert "a direction in the space of features" in command("fit", "--help", **plugin).stdout
     fit = (*words, "--clusters", 3, "--seed", 0, "--max-iter", 20, "--out", tmp_path / "run")
     done = command(*fit, **plugin)
     assert done.returncode == 0, done.stderr
     assert "DirectionClustering" in (tmp_path / "run" / "report.html").read_text()
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["clusters"] == 3 and 0 < metrics["objective"] < 1
-    info = ("info", tmp_path / "run" / "model.zarr")
-    assert "DirectionClustering" in command(*info, **plugin).stdout
-    without = command(*info)
+    without = command("info", tmp_path / "run" / "model.zarr")
     assert without.returncode == 2 and "a model of 'DirectionClustering'" in without.stderr
     assert without.stderr.count("\n") == 1
-    unknown = command(*fit)
-    assert unknown.returncode == 2 and "directions" in unknown.stderr
-    planned = command("plan", *fit[1:-2], **plugin)
-    assert planned.returncode == 0 and "suggested walltime" in planned.stdout, planned.stderr
+
+
+def test_other_commands_know_it_while_it_is_registered(directions, tmp_path, capsys, monkeypatch):
+    np.save(tmp_path / "x.npy", apart()[0])
+    directions(3, random_state=0).fit(apart()[0]).save(tmp_path / "m")
+    assert main(["fit", "--help"]) == 0
+    assert "directions      a direction in the space of features" in capsys.readouterr().out
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert "DirectionClustering" in capsys.readouterr().out
+    words = [str(tmp_path / "x.npy"), "--method", "directions", "--clusters", "3", "--seed", "0"]
+    assert main(["plan", *words]) == 0
+    assert "suggested walltime" in capsys.readouterr().out
+    known = {name: cls for name, cls in ESTIMATORS.items() if cls is not directions}
+    monkeypatch.setattr(ESTIMATORS, "_known", known)
+    assert main(["plan", *words]) == 2
+    assert "directions" in capsys.readouterr().err
 
 
 def test_a_saved_model_is_the_same_model(directions, tmp_path, monkeypatch):
@@ -234,8 +243,8 @@ def test_with_the_kernel_of_another_file(outside, command, tmp_path):
     words = ("fit", tmp_path / "x.npy", "--method", "directions", "--kernels", "ranks,linear")
     done = command(*words, "--seed", 0, "--out", tmp_path / "run", DMKC_PLUGINS=both)
     assert done.returncode == 0, done.stderr
-    shown = command("info", tmp_path / "run" / "model.zarr", DMKC_PLUGINS=both)
-    assert "ranks" in shown.stdout.lower()
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert any("ranks" in kernel.lower() for kernel in metrics["kernel_weights"])
 
 
 def test_a_class_that_lacks_something_is_refused():

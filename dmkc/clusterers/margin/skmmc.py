@@ -16,7 +16,7 @@ from dmkc.clusterers.prepare import Choice, FeatureSettings, Prepared, SampleVie
 from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
 from dmkc.data import Rows
 from dmkc.errors import UserError
-from dmkc.kernels import Gaussian, as_bank
+from dmkc.kernels import Gaussian, Kernel, as_bank
 
 
 @dataclass(frozen=True)
@@ -263,6 +263,9 @@ class SparseKernelMMC(MarginClusterer):
 
     def _bank(self) -> Any:
         return Gaussian(0.5) if self.kernels is None else self.kernels
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        return as_bank(self._bank()) if self.basis == "sparse" else super()._kernels()
 
     def _features(self, job: Job) -> FeatureSettings:
         settings = super()._features(job)

@@ -62,13 +62,7 @@ class DirectionClustering(KernelClusterer):
     """
 
     summary = "a direction in the space of features for every cluster"
-    declared = (
-        shared.N_CLUSTERS,
-        *shared.FEATURES,
-        shared.TOL,
-        shared.MAX_ITER,
-        *shared.RUNNING,
-    )
+    declared = (shared.N_CLUSTERS, *shared.FEATURES, shared.TOL, shared.MAX_ITER, *shared.RUNNING)
 
     def _learn(self, prepared, job):
         features, sample, m = prepared.features, prepared.sample, self.n_clusters
