@@ -290,8 +290,8 @@ class KernelClusterer(Clusterer[Prepared]):
     def _kernels(self) -> tuple[Kernel, ...]:
         """The bank; the default one is there once for each view."""
         bank = as_bank(self._bank())
-        given = self.get_params(deep=False)["kernels"]
-        return tuple(per_view(bank)) if self.parameters()["kernels"].is_default(given) else bank
+        is_default = self.get_params(deep=False)["kernels"] is None
+        return tuple(per_view(bank)) if is_default else bank
 
     @property
     def view_weights_(self) -> dict[str, float]:
