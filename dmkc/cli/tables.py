@@ -79,7 +79,7 @@ def input_name(args: argparse.Namespace) -> str:
 def open_table(args: argparse.Namespace, names: Any = None) -> Table:
     """The input of a command; `names` are the columns wanted unless the command chooses some."""
     if (args.input is None) == (not args.view):
-        raise UserError("Give either INPUT or at least one --view NAME=FILE.")
+        raise UserError("Either INPUT or at least one --view NAME=FILE is required.")
     options = TableOptions(
         columns=_listed(args.columns),
         exclude=_listed(args.exclude) or (),

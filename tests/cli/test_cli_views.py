@@ -58,7 +58,7 @@ def test_other_commands(views, command, capsys):
     [
         (["--view", "pixels"], "given as NAME=FILE"),
         (["--view", "a=pixels.zarr", "--view", "a=text.npy"], "two views 'a'"),
-        (["--view", "a=pixels.zarr", "text.npy"], "either INPUT or at least one --view"),
+        (["--view", "a=pixels.zarr", "text.npy"], "Either INPUT or at least one --view"),
         (["--view", "a=absent.npy"], "nothing at absent.npy"),
         (["--view", "a=table.csv", "--columns", "age"], "go with one INPUT"),
         (["--view", "a=pixels.zarr", "--kernels", "linear@b"], "unknown column or view 'b'"),

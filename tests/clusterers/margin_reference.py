@@ -9,7 +9,7 @@ import numpy as np
 def features_of(model, X):
     """The features of some rows and where each kernel's begin."""
     features = model.model_.features
-    return features.features(features.plan(X)), features.offsets
+    return features.features(features.plan(X).rows), features.offsets
 
 
 def regulariser(v, offsets, kernel_weights):

@@ -133,9 +133,9 @@ def test_training_on_a_subset_keeps_the_constraints(polish):
 
 
 def test_more_constrained_rows_than_stand_beside_the_sample(monkeypatch):
-    from dmkc.clusterers.odm import tying
+    from dmkc.clusterers.odm import constrained
 
-    monkeypatch.setattr(tying, "CONSTRAINED_IN_RACE", 40)
+    monkeypatch.setattr(constrained, "CONSTRAINED_IN_RACE", 40)
     model = make(must_link=MUST, cannot_link=CANNOT, sample_rows=100).fit(X)
     assert len(check_labeling(model.labels_, MUST, CANNOT)) == 0
     assert adjusted_rand_score(Y, model.labels_) > 0.6

@@ -23,7 +23,7 @@ def make(**params):
 def features(model, X):
     """The unweighted features of the fitted model, kernel by kernel."""
     phi, at, out = model.model_.features, 0, []
-    columns = phi.features(phi.columns(X))
+    columns = phi.features(phi.plan(X).rows)
     for size in np.diff(phi.offsets):
         out.append(columns[:, at : at + size])
         at += size
