@@ -23,8 +23,8 @@ from dmkc.clusterers.shapes import SHAPES, shaped
 from dmkc.errors import UserError
 from dmkc.kernels import Kernel
 
-KINDS = ("k-means", "kernel-k-means", "pca", "random", "few-columns", *SHAPES)
-FEATURE_KINDS = ("kernel-k-means", "pca")
+KINDS = ("k-means", "kernel-k-means", "joint-k-means", "pca", "random", "few-columns", *SHAPES)
+FEATURE_KINDS = ("kernel-k-means", "joint-k-means", "pca")
 DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
 SMALLEST = 0.1
@@ -97,6 +97,8 @@ def starts_on_sample(
 ) -> list[Start]:
     """Named labelings of the sample in which every cluster occurs, without repetition."""
     items = check_init(init, n_clusters, prepared.rows.n_rows)
+    if isinstance(init, str) and init == "auto" and prepared.rows.views and n_clusters > 2:
+        items.append("joint-k-means")  # in which no view drowns the others
     found = _all(items, prepared, n_init, n_clusters, seed)
     return _usable(found, prepared.sample.weights, n_clusters, seed)
 
@@ -158,6 +160,10 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
         if not (isinstance(item, str) and item in FEATURE_KINDS):
             yield from _plain(item, prepared.view, n_init, m, seed)
             continue
+        if item == "joint-k-means":
+            phi, context = _joint_features(prepared)
+            yield Start("k-means, all kernels", _k_means(phi, weights, m, seed, context))
+            continue
         for kernel, phi, context in _features_by_kernel(prepared):
             if item == "pca":
                 yield from _principal(kernel, phi, weights, n_init, m, seed)
@@ -201,12 +207,18 @@ def _features_by_kernel(
     prepared: Prepared,
 ) -> Iterator[tuple[Kernel, np.ndarray, Known | None]]:
     """Every kernel's features of the sample, and of the context rows."""
-    features = prepared.features
-    phi, more = features.features(prepared.sample.stored), prepared.view.context
-    wide = None if more is None else features.features(features.plan(prepared.context).rows)
+    features, (phi, context) = prepared.features, _joint_features(prepared)
     for kernel, (a, b) in zip(features.kernels, pairwise(features.offsets), strict=True):
-        context = None if more is None or wide is None else (wide[:, a:b], more[1])
-        yield kernel, phi[:, a:b], context
+        yield kernel, phi[:, a:b], None if context is None else (context[0][:, a:b], context[1])
+
+
+def _joint_features(prepared: Prepared) -> tuple[np.ndarray, Known | None]:
+    """The features of all kernels, of the sample and of the context rows."""
+    features, more = prepared.features, prepared.view.context
+    phi = features.features(prepared.sample.stored)
+    if more is None:
+        return phi, None
+    return phi, (features.features(features.plan(prepared.context).rows), more[1])
 
 
 def _k_means(

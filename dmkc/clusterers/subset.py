@@ -66,7 +66,7 @@ def take_subset(
     if wanted is not positions:
         context = values if sample_weight is None else RowRecord(values, weights)
     chosen = None if sample_weight is None else weights[at]
-    taken = as_rows(values[at])
+    taken = replace(as_rows(values[at]), column_names=rows.column_names, views=rows.views)
     if rows.constrained is not None:
         taken = replace(taken, constrained=np.searchsorted(positions, rows.constrained))
     return Subset(taken, chosen, positions, context)

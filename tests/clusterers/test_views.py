@@ -225,4 +225,5 @@ def test_training_on_a_subset_and_weights():
     X, y = tables(600)
     model = MultipleKernelClustering(3, random_state=0, train_rows=200, polish=2)
     model.fit(X, sample_weight=np.arange(600) % 3 + 1.0)
+    assert [kernel.columns for kernel in model.kernels_] == 3 * ["wide", "narrow", "noise"]
     assert all_metrics(y, model.labels_)["accuracy"] > 0.97

@@ -106,11 +106,12 @@ class MultipleKernelClustering(MarginClusterer):
         shared.LANDMARKS,
         shared.INIT.but(
             text="""Starts: "k-means" (on the scaled columns), "kernel-k-means" (on each kernel's
-            features), "pca" (signs of each kernel's leading components, k-means on them for several
-            clusters), "spectral" (neighbour graph), "mixture" (of normal distributions), "radius"
-            (shells around the mean), "random", labels for all rows, or the `model_` of another fit.
-            "auto" is the first two for two clusters and the first for several.  All are tried on a
-            sample; the one with the lowest objective is kept.""",
+            features), "joint-k-means" (on those of all kernels), "pca" (signs of each kernel's
+            leading components, k-means on them for several clusters), "spectral" (neighbour graph),
+            "mixture" (of normal distributions), "radius" (shells around the mean), "random", labels
+            for all rows, or the `model_` of another fit.  "auto" is the first two for two clusters
+            and the first for several, with the third where X has views.  All are tried on a sample;
+            the one with the lowest objective is kept.""",
         ),
         shared.N_INIT,
         shared.REFINE,
