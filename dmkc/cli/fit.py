@@ -83,13 +83,12 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
 def add_method(parser: argparse.ArgumentParser) -> None:
     """The options that say what is fitted to what, and where."""
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
-    method = parser.add_argument(
+    parser.add_argument(
         "--method",
         metavar="NAME",
         choices=Words(ESTIMATORS),
         help=f"clusterer: {', '.join(ESTIMATORS)} [{next(iter(ESTIMATORS))}]",
     )
-    method.words = tuple(ESTIMATORS)  # type: ignore[attr-defined]
     parser.add_argument(
         "--auto", action="store_true", help="choose scale, kernels, C and balance without labels"
     )

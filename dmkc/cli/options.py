@@ -58,7 +58,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
             declared.setdefault(name, []).append(parameter)
     for name, several in declared.items():
         offered = Words(dict.fromkeys(word for p in several for word in p.kind.words))
-        action = group.add_argument(
+        group.add_argument(
             *flags(name),
             dest=f"{PREFIX}{name}",
             default=argparse.SUPPRESS,
@@ -66,7 +66,6 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
             choices=offered or None,
             help=help_of(several[0]),
         )
-        action.words = offered  # type: ignore[attr-defined]
 
 
 def given_parameters(args: argparse.Namespace) -> dict[str, str]:

@@ -7,6 +7,7 @@ once and not for every tile.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -99,7 +100,7 @@ class Tiles:
         return self.kept("squares", points, make)
 
 
-class Tile:
+class Tile(ABC):
     """Some rows as the kernels of one view see them: shifted, scaled, in the plan's precision."""
 
     rows: np.ndarray
@@ -130,8 +131,9 @@ class Tile:
         """Squared norms of the points."""
         return self.tiles.landmark_squares(points)
 
+    @abstractmethod
     def _product(self, points: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Inner products of the rows with these points."""
 
 
 class DenseTile(Tile):

@@ -92,7 +92,7 @@ def snippet(model: Any, n_rows: int, n_columns: int) -> str:
         inside = "\n    " + "\n    ".join(lines) + "\n"
     return (
         f"{_imports(used)}\n\n"
-        f"X = ...  # the same {n_rows:,} rows of {n_columns:,} columns\n"
+        f"X = {_rows_code(model)}  # the same {n_rows:,} rows of {n_columns:,} columns\n"
         f"model = {name}({inside}).fit(X)\n"
         "labels = model.labels_"
     )
@@ -133,6 +133,12 @@ def _kernel_code(kernel: Kernel) -> str:
     if kernel.code is not type(kernel):
         return kernel.title
     return repr(kernel).replace(", gamma=None", "").replace(", diameters=None", "")
+
+
+def _rows_code(model: Any) -> str:
+    """What stands for the rows: one table, or one for each view."""
+    views = ", ".join(f"{name!r}: ..." for name in model._views())
+    return f"{{{views}}}" if views else "..."
 
 
 def _imports(things: Iterable[Any]) -> str:
