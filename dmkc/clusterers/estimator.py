@@ -15,7 +15,6 @@ from dmkc.clusterers import labelling
 from dmkc.clusterers.described import Described
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
-from dmkc.data.views import in_order_of
 from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
@@ -74,8 +73,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        views = self._views()
-        rows = as_rows(in_order_of(X, views) if views else X)
+        rows = as_rows(X, order=self._views())
         try:
             _check_feature_names(self, _name_carrier(rows), reset=False)
         except ValueError as problem:

@@ -22,10 +22,11 @@ ACCEPTED = (
 )
 
 
-def as_rows(X: Any, *, variable: str | None = None) -> Rows:
+def as_rows(X: Any, *, variable: str | None = None, order: Mapping[str, Any] | None = None) -> Rows:
     """Check X and return its rows; rows that have been checked are returned as they are.
 
-    variable chooses an array of a Zarr group or a variable of an xarray Dataset.
+    variable chooses an array of a Zarr group or a variable of an xarray Dataset; order are the
+    views that X must have, in their order, unless it is one table of all their columns.
     """
     if isinstance(X, Rows):
         return X
@@ -42,17 +43,18 @@ def as_rows(X: Any, *, variable: str | None = None) -> Rows:
         if variable is not None:
             return labelled.data_array_rows(labelled.pick_variable(X, variable))
         X = labelled.views_of(X)
-        if len(X) == 1:
+        if len(X) == 1 and not order:
             return as_rows(next(iter(X.values())))
     if variable is not None:
         raise UserError(
             f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
             f"{type(X).__name__}; leave variable out."
         )
-    if isinstance(X, Mapping) and not sp.issparse(X):
-        return views.joined_rows({name: _view(name, part) for name, part in X.items()})
     if views.is_list_of_views(X):
-        return as_rows(views.named(X))
+        X = views.named(X)
+    if isinstance(X, Mapping) and not sp.issparse(X):
+        parts = views.in_order_of(X, order) if order else X
+        return views.joined_rows({name: _view(name, part) for name, part in parts.items()})
     if _is(X, "xarray", "DataArray"):
         return labelled.data_array_rows(X)
     if isinstance(X, da.Array):

@@ -95,13 +95,8 @@ def joined_rows(parts: Mapping[str, Rows]) -> Rows:
     )
 
 
-def in_order_of(X: Any, views: Mapping[str, Any]) -> Any:
-    """New rows in the order of the views of a fit; one table of all their columns is as good."""
-    if not isinstance(X, Mapping) or sp.issparse(X):
-        if is_list_of_views(X):
-            X = named(X)
-        else:
-            return X
+def in_order_of(X: Mapping[str, Any], views: Mapping[str, Any]) -> dict[str, Any]:
+    """New views in the order of those of a fit."""
     missing = [name for name in views if name not in X]
     if missing:
         raise UserError(

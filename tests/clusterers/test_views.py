@@ -104,6 +104,12 @@ def test_flat_variables_of_a_dataset_are_columns():
     assert model.views_ == {"wide": (0, 40), "columns": (40, 42)}
     assert list(model.feature_names_in_[-2:]) == ["age", "income"]
     assert isinstance(model.labels_, xr.DataArray)
+    turned = data[["income", "wide", "age"]]
+    xr.testing.assert_equal(model.predict(data), model.labels_)
+    with pytest.raises(ValueError, match="names should match"):
+        model.predict(turned)  # columns are told by name, and their order counts as in scikit-learn
+    with pytest.raises(ValueError, match="no view 'wide'"):
+        model.predict(data[["age", "income"]])
     flat = data[["age", "income"]]
     assert list(dmkc.KMeans(2, random_state=0).fit(flat).feature_names_in_) == ["age", "income"]
 
