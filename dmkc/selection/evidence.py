@@ -13,8 +13,8 @@ from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.metrics import euclidean_distances
 
-from dmkc.clusterers.prepare import mixed_units
 from dmkc.clusterers.sampled import leading_components, neighbour_graph
+from dmkc.clusterers.scaling import mixed_units
 
 MOST_COMPONENTS = 100
 

@@ -24,15 +24,10 @@ from dmkc.clusterers.kmeans.lloyd import (
 from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
-from dmkc.clusterers.prepare import (
-    check_enough,
-    check_finite,
-    check_weighted,
-    evened,
-    scaling_of,
-)
+from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
 from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SpreadRows
+from dmkc.clusterers.scaling import evened, scaling_of
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
