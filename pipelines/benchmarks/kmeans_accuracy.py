@@ -25,7 +25,7 @@ from common import left_out, one_by_one, table, write
 from dmkc import HierarchicalKernelKMeans, KernelKMeans, MultipleKernelKMeans
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.prepare import FeatureSettings, prepare
-from dmkc.data import as_rows
+from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import load
 from dmkc.kernels.bank import TWELVE
 from dmkc.master import hierarchy
@@ -84,8 +84,8 @@ def grid(k: int) -> list[tuple[int, int, float, int, int]]:
     ]
 
 
-def embedded(reduction: Reduction, columns: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    return reduction.embedding(coefficients, True)(columns)
+def embedded(reduction: Reduction, stored: RowRecord, coefficients: np.ndarray) -> np.ndarray:
+    return reduction.embedding(coefficients, True)(stored)
 
 
 def clustered(H: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -102,7 +102,7 @@ def oracle_and_null(X: np.ndarray, y: np.ndarray, k: int, points: int) -> dict[s
     with one_blas_thread():
         ready = prepare(as_rows(X), ThreadEngine(), settings, k)
         small = reduce(ready, True, 4096, max(200, 20 * k), Progress(0, 1.0))
-        columns = ready.sample.stored
+        stored = ready.sample.record
         every = grid(k)
         chosen = [every[i] for i in rng.choice(len(every), points, replace=False)]
         extra = hierarchy.tie_breaker(small.kernels, 0.01)
@@ -112,13 +112,13 @@ def oracle_and_null(X: np.ndarray, y: np.ndarray, k: int, points: int) -> dict[s
             widths = min(c1, small.size), min(c2, small.size)
             layers = Hierarchy(widths, masks, 1e-4, 10)
             found = leading(hierarchy.fit(small.kernels, k, layers, extra).top, k)
-            scores.append(quality(y, clustered(embedded(small, columns, found), k, seed)))
+            scores.append(quality(y, clustered(embedded(small, stored, found), k, seed)))
         m = len(small.kernels)
         lead = leading(combined(small.kernels, np.full(m, 1.0 / m)), min(10 * k, small.size))
         random = []
         for seed in range(points):
             turn, _ = np.linalg.qr(rng.normal(size=(lead.shape[1], k)))
-            random.append(quality(y, clustered(embedded(small, columns, lead @ turn), k, seed)))
+            random.append(quality(y, clustered(embedded(small, stored, lead @ turn), k, seed)))
     return {"oracle": max(scores), "mean": np.mean(scores, axis=0).tolist(), "null": max(random)}
 
 

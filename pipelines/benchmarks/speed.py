@@ -20,7 +20,7 @@ from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.together import run_together
-from dmkc.data import as_rows
+from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import make_ringnorm
 from dmkc.kernels import Gaussian, Linear, Polynomial
 from dmkc.master import Cuts, MasterProblem, solve
@@ -145,10 +145,10 @@ def processes_times(p: Prepared, scan: CutScan, client: Client, repeats: int) ->
     return {"scan": float(np.median(scans)), "read": float(np.median(reads))}
 
 
-def timed_sum(blocks: list[np.ndarray]) -> float:
+def timed_sum(blocks: list[RowRecord]) -> float:
     began = time.perf_counter()
     for block in blocks:
-        block.sum()
+        block.rows.sum()
     return time.perf_counter() - began
 
 
