@@ -11,7 +11,7 @@ from dmkc.clusterers import (
     SparseKernelMMC,
 )
 from dmkc.clusterers.registry import register_estimator
-from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Neighbours, Polynomial
 from dmkc.modelfile import load
 from dmkc.planning import plan
 from dmkc.resume import checkpoint
@@ -30,6 +30,7 @@ __all__ = [
     "MarginDistributionClustering",
     "MultipleKernelClustering",
     "MultipleKernelKMeans",
+    "Neighbours",
     "NonparallelPlaneClustering",
     "Polynomial",
     "SparseKernelMMC",

@@ -31,7 +31,7 @@ from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, 
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
 from dmkc.scan.base import MappedScan, Scan
-from dmkc.scan.engine import Block, Engine
+from dmkc.scan.engine import Block, Engine, Held
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.survey import Survey, SurveyScan
 
@@ -174,7 +174,7 @@ def prepare(
     scaling = evened(own, moments, rows.views.values())
     standardised = scaling.apply(survey.sample)
 
-    bank = _Bank.of(rows, settings, own, scaling, survey, engine, blocks, grid)
+    bank = _Bank.of(rows, settings, own, scaling, survey, engine, blocks, grid, layout.dtype)
     choice = None
     if callable(settings.landmarks):
         more = _standardised(context, scaling)
@@ -232,6 +232,7 @@ class _Bank:
         engine: Engine,
         blocks: Sequence[Block],
         grid: Grid,
+        dtype: np.dtype,
     ) -> _Bank:
         """Kernels of some columns see them in their own scale, those of all columns evened."""
         kernels = bound(settings.kernels, rows.views)
@@ -239,6 +240,13 @@ class _Bank:
         distinct = list(dict.fromkeys(seen))
         views = tuple(View.of(columns, whole if columns is None else own) for columns in distinct)
         given = _given_landmarks(settings, rows.n_columns)
+        local = engine.local()
+
+        def here(scan: Scan, some: RowRecord) -> Node:
+            few = local.grid(len(some), some.shape[1])
+            edges = range(0, len(some), few.block_rows)
+            held = [Held(some[a : a + few.block_rows], a, a + few.block_rows) for a in edges]
+            return local.scan(scan, held, few)
 
         def sample(view: View) -> KernelSample:
             def run(scan: Scan) -> Node:
@@ -256,6 +264,9 @@ class _Bank:
                 view.scaling,
                 rows.sparse,
                 run,
+                here,
+                tuple(k for k, columns in zip(kernels, seen, strict=True) if columns == view.columns),
+                dtype,
             )
 
         return cls(kernels, views, tuple(map(distinct.index, seen)), tuple(map(sample, views)))

@@ -15,6 +15,7 @@ from dmkc.kernels.kernels import (
     Linear,
     Polynomial,
 )
+from dmkc.kernels.neighbours import Neighbours
 from dmkc.kernels.plan import KernelPlan
 from dmkc.kernels.registry import KERNELS, register_kernel
 from dmkc.kernels.sample import KernelSample
@@ -34,6 +35,7 @@ __all__ = [
     "KernelSample",
     "Laplacian",
     "Linear",
+    "Neighbours",
     "OnColumns",
     "OnLandmarks",
     "PairwiseKernel",

@@ -89,6 +89,10 @@ class Kernel(ABC):
         """Numbers that are stored of a row once it is fitted, for planning."""
         return n_landmarks
 
+    def compared_with(self, n_landmarks: int) -> int:
+        """Points that a row is compared with, for planning."""
+        return n_landmarks
+
     @abstractmethod
     def restore(self, state: State, n_columns: int) -> FittedKernel:
         """The fitted kernel whose `state` a model file holds; a ValueError where it does not fit.

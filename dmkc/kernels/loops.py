@@ -120,3 +120,18 @@ def laplacian(rows, marks_t, gamma, out, at):  # pragma: no cover - compiled
         target = out[i, at : at + m]
         for j in range(m):
             target[j] = math.exp(-gamma * gap[j])
+
+
+@compiled
+def differences(rows, points, found, distances):  # pragma: no cover - compiled
+    """Squared distances to the points that were found, from the differences themselves."""
+    n, count = found.shape
+    d = rows.shape[1]
+    for i in range(n):
+        for c in range(count):
+            point = points[found[i, c]]
+            total = 0.0
+            for j in range(d):
+                gap = rows[i, j] - point[j]
+                total += gap * gap
+            distances[i, c] = total

@@ -17,11 +17,10 @@ import numpy as np
 from dmkc.data import RowRecord, as_record
 from dmkc.kernels.base import FittedKernel, Kernel
 from dmkc.kernels.sample import KernelSample
-from dmkc.kernels.tiles import Scaling, Tiles, View
+from dmkc.kernels.tiles import TILE_ROWS, Scaling, Tiles, View
 
 LANES = 16
 """Rows are padded to a multiple of this many numbers, which keeps the loops vectorised."""
-TILE_ROWS = 1024
 
 
 def padded(width: int) -> int:

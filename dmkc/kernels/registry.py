@@ -12,6 +12,7 @@ from dmkc.kernels.kernels import (
     Linear,
     Polynomial,
 )
+from dmkc.kernels.neighbours import Neighbours
 from dmkc.registry import Registry
 
 KERNELS: Registry[Kernel] = Registry("dmkc.kernels", "kernel", Kernel)  # type: ignore[type-abstract]
@@ -23,6 +24,7 @@ _BUILT_IN: dict[str, type[Kernel]] = {
     "cosine": Cosine,
     "columns": Columns,
     "column-gaussian": ColumnGaussian,
+    "neighbours": Neighbours,
 }
 for _name, _cls in _BUILT_IN.items():
     KERNELS.register(_name, _cls)

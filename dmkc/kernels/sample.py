@@ -5,20 +5,26 @@ Everything is found when it is first asked for, so that a bank pays for what its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics import euclidean_distances
 
+from dmkc.data import RowRecord
 from dmkc.kernels.landmarks import choose_landmarks
 from dmkc.kernels.tiles import Scaling
 from dmkc.scan.assign import Centroids, FarScan, Frame
 from dmkc.scan.base import Scan
-from dmkc.scan.grid import Node
+from dmkc.scan.grid import Node, leaf_rows_for
+
+if TYPE_CHECKING:
+    from dmkc.kernels.base import Kernel
+
+Made = TypeVar("Made")
 
 MEDIAN_ROWS = 1000
 
@@ -42,6 +48,13 @@ class KernelSample:
     """Whether all rows come as sparse matrices."""
     run: Callable[[Scan], Node] | None = None
     """Runs a scan over all rows (as they came, of the columns that the kernel sees)."""
+    here: Callable[[Scan, RowRecord], Node] | None = None
+    """Runs a scan over some rows in this process, in threads."""
+    kernels: tuple[Kernel, ...] = ()
+    """All kernels that see these columns, for what they can find together."""
+    dtype: np.dtype = np.dtype(np.float64)
+    """The precision of stored values."""
+    _found: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not len(self.weights):
@@ -50,6 +63,24 @@ class KernelSample:
     @property
     def n_columns(self) -> int:
         return self.rows.shape[1]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Something that several kernels of these columns need, made when first asked for."""
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
+
+    def run_on_all(self, scan: Scan) -> Node:
+        """The statistic of all rows; of the sample where there are no others."""
+        if self.run is not None:
+            return self.run(scan)
+        return self.run_here(scan, RowRecord(self.rows, self.weights))
+
+    def run_here(self, scan: Scan, rows: RowRecord) -> Node:
+        """The statistic of some rows in this process."""
+        if self.here is not None:
+            return self.here(scan, rows)
+        return scan.block(rows, 0, leaf_rows_for(rows.shape[1]))
 
     @cached_property
     def landmarks(self) -> np.ndarray:

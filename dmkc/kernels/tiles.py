@@ -20,6 +20,8 @@ from dmkc.kernels import loops
 
 Made = TypeVar("Made")
 
+TILE_ROWS = 1024
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -132,6 +134,15 @@ class Tile(ABC):
         return self.tiles.landmark_squares(points)
 
     @abstractmethod
+    def fill_distances(
+        self, points: np.ndarray, found: np.ndarray, scores: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Squared distances of each row to some of the points, whose scores |z|^2 - 2 x.z are known.
+
+        From differences where rows are dense, since a product of large numbers loses small ones.
+        """
+
+    @abstractmethod
     def _product(self, points: np.ndarray) -> np.ndarray:
         """Inner products of the rows with these points."""
 
@@ -151,6 +162,11 @@ class DenseTile(Tile):
     def _product(self, points: np.ndarray) -> np.ndarray:
         out = self.tiles.buffer("product", points, self.n, len(points))
         return np.dot(self.rows, self.landmarks(points).T, out=out)
+
+    def fill_distances(
+        self, points: np.ndarray, found: np.ndarray, scores: np.ndarray, out: np.ndarray
+    ) -> None:
+        loops.differences(self.rows, self.landmarks(points), found, out)
 
 
 class SparseTile(Tile):
@@ -185,6 +201,11 @@ class SparseTile(Tile):
 
         product, base = self.tiles.kept("sparse product", points, make)
         return (self._values @ product - base).astype(self.tiles.dtype)
+
+    def fill_distances(
+        self, points: np.ndarray, found: np.ndarray, scores: np.ndarray, out: np.ndarray
+    ) -> None:
+        np.maximum(scores + self.squares[:, None].astype(np.float64), 0.0, out=out)
 
 
 def check_finite(squares: np.ndarray) -> None:

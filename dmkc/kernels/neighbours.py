@@ -1,0 +1,266 @@
+"""The kernel of a neighbour graph: rows are alike when a short walk leads from one to the other.
+
+Rows are tied to their nearest anchors (`kernels/anchors.py`).  With z(x) the affinities of a row
+and G the mean of z^T z over all rows, found by one scan, the degrees of the anchors are the row
+sums of G, and the walk row -> anchor -> row is the kernel z(x) degrees^-1 z(y)^T.  Its principal
+directions are eigenvectors of a matrix of the size of the anchors; a row is stored as its
+coordinates along the leading ones, few dense numbers.  Liu, He and Chang (2010) and Cai and Chen
+(2015) have this graph, Huang et al. (2020) its sparse form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+
+from dmkc.errors import UserError
+from dmkc.kernels.anchors import AffinityScan, NearAnchors, make_anchors
+from dmkc.kernels.base import FittedKernel, Kernel, State
+from dmkc.kernels.maps import Diagonal, StoredMap
+from dmkc.kernels.sample import KernelSample
+from dmkc.kernels.tiles import Tile
+
+LEAST_DEGREE = 0.01
+"""Anchors with a smaller part of the mean degree count as if they had it: a single far row would
+otherwise be a cluster of its own, with a k(x, x) beyond all others."""
+NOISE = 1e-7
+"""Directions with less than this part of the largest variance are noise."""
+
+
+@dataclass(frozen=True, repr=False)
+class Neighbours(Kernel):
+    """A walk of `steps` on the graph of rows and their `k` nearest of about `anchors` anchors.
+
+    Clusters may have any shape, as long as rows are denser inside of them than between them.
+    `anchors` is how many points stand for the rows (centroids of a sample, or the rows where there
+    are fewer than twice as many), or the points themselves, in the units of the columns.  With 0
+    steps all directions count the same, as in spectral clustering; the more steps, the more the
+    slowest directions of the walk prevail.  At most `dimensions` directions are kept.
+
+    Examples
+    --------
+    >>> from dmkc import MultipleKernelClustering, Neighbours
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(500, noise=0.05, seed=0)
+    >>> model = MultipleKernelClustering(kernels=[Neighbours(10)], random_state=0).fit(X)
+    >>> sorted({int((model.labels_[y == label]).mean()) for label in (0, 1)})
+    [0, 1]
+    """
+
+    k: int = 10
+    anchors: Any = 1000
+    steps: int = 1
+    dimensions: int = 32
+
+    def __post_init__(self) -> None:
+        for name, least in (("k", 1), ("steps", 0), ("dimensions", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if not isinstance(self.anchors, Integral):
+            object.__setattr__(self, "anchors", _points(self.anchors))
+        else:
+            _check_whole("anchors", self.anchors, 2)
+
+    @property
+    def title(self) -> str:
+        walk = "" if self.steps == 1 else f", {self.steps} steps"
+        return f"Neighbours, {self.k} of {self._count} anchors{walk}"
+
+    @property
+    def _count(self) -> int:
+        return self.anchors if isinstance(self.anchors, Integral) else len(self.anchors)
+
+    def stored_width(self, n_columns: int, n_landmarks: int) -> int:
+        return min(self.dimensions, self._count)
+
+    def compared_with(self, n_landmarks: int) -> int:
+        return self._count
+
+    def fit(self, sample: KernelSample) -> FittedKernel:
+        graph = sample.once(("anchor graph", self.anchors), lambda: AnchorGraph.of(self, sample))
+        return graph.kernel(self)
+
+    def restore(self, state: State, n_columns: int) -> FittedKernel:
+        anchors, values, offset, factors, search = (
+            state.get(name) for name in ("anchors", "values", "offset", "factors", "search")
+        )
+        if anchors is None or anchors.ndim != 2 or anchors.shape[1] != n_columns:
+            raise ValueError(f"it has no anchors of {n_columns} columns")
+        if values is None or values.ndim != 2 or len(values) != len(anchors):
+            raise ValueError("its directions do not fit its anchors")
+        width = (values.shape[1],)
+        if offset is None or factors is None or offset.shape != width or factors.shape != width:
+            raise ValueError("its directions do not fit together")
+        if search is None or search.shape != (1,) or not self.k <= search[0] <= len(anchors):
+            raise ValueError(f"it does not have {self.k} neighbours among its anchors")
+        return OnAnchors(self, anchors, values, offset, factors, search)
+
+
+@dataclass(frozen=True, eq=False)
+class OnAnchors(FittedKernel):
+    """A walk on a neighbour graph whose anchors and directions are known."""
+
+    kernel: Neighbours
+    anchors: np.ndarray
+    """Standardised, one a row; kernels with the same array share the search for the nearest."""
+    values: np.ndarray
+    """Anchors x directions: what an affinity to an anchor adds to a row's coordinates."""
+    offset: np.ndarray
+    """What is taken off, which makes the coordinates of all rows zero on average."""
+    factors: np.ndarray
+    """How much each direction counts."""
+    search: np.ndarray
+    """How many neighbours are looked for, for this kernel and those that share its anchors."""
+
+    @property
+    def stored_width(self) -> int:
+        return len(self.offset)
+
+    def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
+        near = NearAnchors.of(tile, self.anchors, int(self.search[0]))
+
+        def make() -> np.ndarray:
+            return self.values.astype(out.dtype)
+
+        values = tile.tiles.kept("values of anchors", self.values, make)
+        near.combined(self.kernel.k, values, self.offset.astype(out.dtype), out, at)
+
+    def feature_map(self, cut_off: float) -> StoredMap:
+        return Diagonal(self.factors)
+
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        out = np.empty((tile.n, self.stored_width), tile.tiles.dtype)
+        self.fill(tile, out, 0)
+        features = out.astype(np.float64) * self.factors
+        return np.einsum("ij,ij->i", features, features)
+
+    def state(self) -> State:
+        return {
+            "anchors": self.anchors,
+            "values": self.values,
+            "offset": self.offset,
+            "factors": self.factors,
+            "search": self.search,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """The leading directions of the walk on a neighbour graph."""
+
+    singular: np.ndarray
+    """How much of a direction one step from rows to anchors keeps: 1 less an eigenvalue of the
+    normalised Laplacian of the graph of rows and anchors; largest first, the constant left out."""
+    values: np.ndarray
+    """Anchors x directions: a row's coordinates are its affinities times these ..."""
+    offset: np.ndarray
+    """... less this."""
+
+
+@dataclass(eq=False)
+class AnchorGraph:
+    """Anchors, and the graphs of all numbers of neighbours that are asked for."""
+
+    anchors: np.ndarray
+    sums: dict[int, sp.csr_array]
+    """Mean of z^T z for every number of neighbours."""
+    search: np.ndarray
+    walks: dict[int, Walk]
+
+    @classmethod
+    def of(cls, kernel: Neighbours, sample: KernelSample) -> AnchorGraph:
+        """One scan for all kernels of a bank that have the same anchors."""
+        anchors = _anchors(kernel, sample)
+        alike = [k for k in sample.kernels if isinstance(k, Neighbours)]
+        counts = {k.k for k in (kernel, *alike) if k.anchors == kernel.anchors}
+        asked = tuple(sorted({min(count, len(anchors)) for count in counts}))
+        assert sample.scaling is not None
+        *sums, (total,) = sample.run_on_all(
+            AffinityScan(sample.scaling, anchors, asked, sample.dtype)
+        )
+        # An anchor that is nobody's neighbour at the largest number is none at smaller ones.
+        used = np.flatnonzero(sums[-1].diagonal() > 0)
+        kept = {k: part[used][:, used] / total for k, part in zip(asked, sums, strict=True)}
+        return cls(anchors[used], kept, np.array([float(asked[-1])]), {})
+
+    def kernel(self, kernel: Neighbours) -> OnAnchors:
+        """A kernel of this graph."""
+        k = min(kernel.k, int(self.search[0]))
+        walk = self.walk(k, kernel.dimensions)
+        size = min(kernel.dimensions, len(walk.singular))
+        return OnAnchors(
+            replace(kernel, k=k, anchors=len(self.anchors)),
+            self.anchors,
+            np.ascontiguousarray(walk.values[:, :size]),
+            walk.offset[:size],
+            walk.singular[:size] ** (kernel.steps - 1.0),
+            self.search,
+        )
+
+    def walk(self, k: int, dimensions: int) -> Walk:
+        """The leading directions, found once for all kernels with this number of neighbours."""
+        if k not in self.walks or len(self.walks[k].singular) < dimensions:
+            self.walks[k] = walk_of(self.sums[k], dimensions)
+        return self.walks[k]
+
+
+def walk_of(mean_products: Any, dimensions: int) -> Walk:
+    """The leading principal directions of affinities over the root of the anchors' degrees.
+
+    `mean_products` is the mean of z^T z.  Affinities sum to 1, and so its row sums are the mean of
+    z, the degrees of the anchors.
+    """
+    gram = mean_products.toarray()
+    degrees = gram.sum(axis=1)
+    used = degrees > 0
+    bounded = np.maximum(degrees, LEAST_DEGREE * degrees.mean())
+    roots = np.where(used, 1.0 / np.sqrt(np.where(used, bounded, 1.0)), 0.0)
+    mean = degrees * roots
+    centred = gram * roots * roots[:, None] - np.outer(mean, mean)
+    p = len(gram)
+    low = max(0, p - min(dimensions, p))
+    squares, vectors = eigh((centred + centred.T) / 2, subset_by_index=[low, p - 1])
+    squares, vectors = squares[::-1], vectors[:, ::-1]
+    keep = squares > NOISE * max(squares[0], NOISE)
+    if not keep.any():  # all rows have the same neighbours
+        keep[0], squares = True, np.ones_like(squares)
+    squares, vectors = squares[keep], vectors[:, keep]
+    sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
+    vectors = vectors * np.where(sides == 0, 1.0, sides)
+    return Walk(np.sqrt(squares), roots[:, None] * vectors, mean @ vectors)
+
+
+def _anchors(kernel: Neighbours, sample: KernelSample) -> np.ndarray:
+    """Points that were given, or found among the sampled rows; standardised."""
+    if isinstance(kernel.anchors, Integral):
+        return make_anchors(sample, int(kernel.anchors))
+    points = np.array(kernel.anchors)
+    if points.shape[1] != sample.n_columns:
+        raise UserError(
+            f"The anchors of a Neighbours kernel have {points.shape[1]} columns, but the kernel "
+            f"sees {sample.n_columns}."
+        )
+    return np.unique(points if sample.scaling is None else sample.scaling.apply(points), axis=0)
+
+
+def _points(given: Any) -> tuple[tuple[float, ...], ...]:
+    """Anchors that a user gives, as plain values."""
+    try:
+        points = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if points.ndim != 2 or len(points) < 2 or not np.isfinite(points).all():
+        raise UserError(
+            "Neighbours anchors must be a number of anchors, or two or more finite rows."
+        )
+    return tuple(map(tuple, points.tolist()))
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise UserError(f"Neighbours {name} must be a whole number of at least {least}, not {value!r}.")
