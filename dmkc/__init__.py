@@ -9,6 +9,7 @@ from dmkc.clusterers import (
     MultipleKernelKMeans,
     NonparallelPlaneClustering,
     SparseKernelMMC,
+    SpectralClustering,
 )
 from dmkc.clusterers.registry import register_estimator
 from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Neighbours, Polynomial
@@ -34,6 +35,7 @@ __all__ = [
     "NonparallelPlaneClustering",
     "Polynomial",
     "SparseKernelMMC",
+    "SpectralClustering",
     "__version__",
     "checkpoint",
     "load",

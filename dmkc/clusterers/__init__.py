@@ -4,6 +4,7 @@ from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
 from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
 from dmkc.clusterers.kmeans.kmeans import KMeans
 from dmkc.clusterers.kmeans.mkkm import MultipleKernelKMeans
+from dmkc.clusterers.kmeans.spectral import SpectralClustering
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.margin.skmmc import SparseKernelMMC
 from dmkc.clusterers.odm.odm import MarginDistributionClustering
@@ -18,4 +19,5 @@ __all__ = [
     "MultipleKernelKMeans",
     "NonparallelPlaneClustering",
     "SparseKernelMMC",
+    "SpectralClustering",
 ]

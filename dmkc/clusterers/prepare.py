@@ -193,7 +193,9 @@ def prepare(
         extra = carried(sample_weight, rows)
         all_rows = spread(engine, blocks, grid, maker, mode, settings.store_path, extra)
     raw = FeatureMap.build(maker)
-    features = raw.normalised(all_rows.stored_mean(), sample.stored, sample.weights)
+    known = maker.stored_mean()
+    mean = all_rows.stored_mean() if known is None else known
+    features = raw.normalised(mean, sample.stored, sample.weights)
     if min_rows > 1:
         check_kernels(features)
     return Prepared(
@@ -265,7 +267,9 @@ class _Bank:
                 rows.sparse,
                 run,
                 here,
-                tuple(k for k, columns in zip(kernels, seen, strict=True) if columns == view.columns),
+                tuple(
+                    k for k, columns in zip(kernels, seen, strict=True) if columns == view.columns
+                ),
                 dtype,
             )
 
@@ -328,9 +332,10 @@ def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     sizes = [d if seen is None else len(seen) for seen in _columns_of_kernels(kernels, rows)]
     pairs = zip(kernels, sizes, strict=True)
     width = padded(sum(kernel.stored_width(size, rank) for kernel, size in pairs))
-    dtype = _dtype(settings.dtype, n, width)
+    compared = max(kernel.compared_with(rank) for kernel in kernels)
+    dtype = _dtype(settings.dtype, n, max(width, compared))
     grid = engine.grid(n, max(width, scan_width(rows)))
-    mode = choose_mode(settings, n, d, width, dtype.itemsize, engine)
+    mode = choose_mode(settings, n, d, width, compared, dtype.itemsize, engine)
     return Layout(grid, width, dtype, mode, sample_size(settings, d))
 
 

@@ -7,6 +7,7 @@ from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
 from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
 from dmkc.clusterers.kmeans.kmeans import KMeans
 from dmkc.clusterers.kmeans.mkkm import MultipleKernelKMeans
+from dmkc.clusterers.kmeans.spectral import SpectralClustering
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.margin.skmmc import SparseKernelMMC
 from dmkc.clusterers.odm.odm import MarginDistributionClustering
@@ -36,6 +37,7 @@ _BUILT_IN: dict[str, type[RowClusterer]] = {
     "kernel-kmeans": KernelKMeans,
     "mkkm": MultipleKernelKMeans,
     "hmkkm": HierarchicalKernelKMeans,
+    "spectral": SpectralClustering,
 }
 for _name, _cls in _BUILT_IN.items():
     ESTIMATORS.register(_name, _cls)

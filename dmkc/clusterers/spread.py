@@ -53,7 +53,9 @@ class Layout:
         return self.grid.n_rows * self.width * self.dtype.itemsize
 
 
-def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine: Engine) -> str:
+def choose_mode(
+    settings: Any, n: int, d: int, width: int, compared: int, itemsize: int, engine: Engine
+) -> str:
     """Keep columns in memory when they fit; else whichever is cheaper per scan.
 
     Stored columns must be readable by every worker, so that a cluster stores only where it has
@@ -62,7 +64,7 @@ def choose_mode(settings: Any, n: int, d: int, width: int, itemsize: int, engine
     mode, n_bytes = settings.mode, n * width * itemsize
     if mode == "auto":
         per_product, per_column = COMPUTE_NS
-        anew = per_product * d * settings.rank + per_column * width
+        anew = per_product * d * compared + per_column * width
         shared = settings.store_path is not None or engine.here
         if n_bytes <= engine.memory:
             mode = "persist"

@@ -86,7 +86,9 @@ def spread_all(
     n, d = rows.n_rows, rows.n_columns
     width = max(maker.width, scan_width(rows))
     grid = engine.grid(n, width, maker.leaf_rows)
-    mode = choose_mode(settings, n, d, maker.width, np.dtype(maker.dtype).itemsize, engine)
+    compared = max(kernel.compared_with(settings.rank) for kernel in maker.kernels)
+    size = np.dtype(maker.dtype).itemsize
+    mode = choose_mode(settings, n, d, maker.width, compared, size, engine)
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     extra = carried(sample_weight, rows)
     return spread(engine, blocks, grid, maker, mode, settings.store_path, extra), mode

@@ -126,7 +126,7 @@ class NearAnchors:
 
     @classmethod
     def of(cls, tile: Tile, anchors: np.ndarray, count: int) -> NearAnchors:
-        """The nearest anchors of the rows of a tile, found once for all kernels of these anchors."""
+        """The nearest anchors of a tile of rows, found once for all kernels of these anchors."""
         return tile.shared("nearest anchors", anchors, lambda: cls._search(tile, anchors, count))
 
     @classmethod

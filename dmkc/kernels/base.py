@@ -123,6 +123,10 @@ class FittedKernel(ABC):
     def fill(self, tile: Tile, out: np.ndarray, at: int) -> None:
         """Write the stored values of a tile into ``out[:, at : at + stored_width]``."""
 
+    def stored_mean(self) -> np.ndarray | None:
+        """The mean of the stored values of all rows, where that is known."""
+        return None
+
     @abstractmethod
     def feature_map(self, cut_off: float) -> StoredMap:
         """From stored values to features; eigenvalues below a share of the largest are noise."""

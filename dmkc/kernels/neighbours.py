@@ -10,10 +10,9 @@ coordinates along the leading ones, few dense numbers.  Liu, He and Chang (2010)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +72,7 @@ class Neighbours(Kernel):
 
     @property
     def _count(self) -> int:
-        return self.anchors if isinstance(self.anchors, Integral) else len(self.anchors)
+        return int(self.anchors) if isinstance(self.anchors, Integral) else len(self.anchors)
 
     def stored_width(self, n_columns: int, n_landmarks: int) -> int:
         return min(self.dimensions, self._count)
@@ -129,6 +128,9 @@ class OnAnchors(FittedKernel):
 
         values = tile.tiles.kept("values of anchors", self.values, make)
         near.combined(self.kernel.k, values, self.offset.astype(out.dtype), out, at)
+
+    def stored_mean(self) -> np.ndarray:
+        return np.zeros(self.stored_width)
 
     def feature_map(self, cut_off: float) -> StoredMap:
         return Diagonal(self.factors)
@@ -263,4 +265,6 @@ def _points(given: Any) -> tuple[tuple[float, ...], ...]:
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise UserError(f"Neighbours {name} must be a whole number of at least {least}, not {value!r}.")
+        raise UserError(
+            f"Neighbours {name} must be a whole number of at least {least}, not {value!r}."
+        )

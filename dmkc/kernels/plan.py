@@ -85,6 +85,13 @@ class KernelPlan:
         found = [fitted.state().get("landmarks") for fitted in self.fitted]
         return sum(len(points) for points in {id(p): p for p in found if p is not None}.values())
 
+    def stored_mean(self) -> np.ndarray | None:
+        """The mean of what is stored of all rows, where every kernel knows it."""
+        parts = [part for fitted in self.fitted if (part := fitted.stored_mean()) is not None]
+        if len(parts) < len(self.fitted):
+            return None
+        return np.concatenate([*parts, np.zeros(self.width - self.offsets[-1])])
+
     def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
         """What is stored of a block, tile by tile within each leaf: bits never depend on blocks.
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 MEDIAN_ROWS = 1000
+DOUBLE = np.dtype(np.float64)
 
 
 @dataclass
@@ -52,7 +53,7 @@ class KernelSample:
     """Runs a scan over some rows in this process, in threads."""
     kernels: tuple[Kernel, ...] = ()
     """All kernels that see these columns, for what they can find together."""
-    dtype: np.dtype = np.dtype(np.float64)
+    dtype: np.dtype = DOUBLE
     """The precision of stored values."""
     _found: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 

@@ -137,7 +137,7 @@ class Tile(ABC):
     def fill_distances(
         self, points: np.ndarray, found: np.ndarray, scores: np.ndarray, out: np.ndarray
     ) -> None:
-        """Squared distances of each row to some of the points, whose scores |z|^2 - 2 x.z are known.
+        """Squared distances of each row to some points, whose scores |z|^2 - 2 x.z are known.
 
         From differences where rows are dense, since a product of large numbers loses small ones.
         """

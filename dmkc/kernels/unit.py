@@ -61,6 +61,12 @@ class RowScales:
             out[:, p] -= 2.0 * (columns[:, part] @ self.tilts[part])
         return np.where(out > SMALLEST * terms, out, 0.0) * (self.factors > 0)
 
+    def of_rows(self, stored: RowRecord) -> np.ndarray:
+        """The factor of every row and kernel."""
+        if not self.cosine:
+            return np.broadcast_to(self.factors, (len(stored), len(self.factors)))
+        return self(stored)[0]
+
     def __call__(self, stored: RowRecord) -> tuple[np.ndarray, np.ndarray]:
         """The factor of every row and kernel, and the k(x, x) that it leads to."""
         diagonal = self.diagonal(stored)
@@ -160,7 +166,7 @@ class Embedding:
         return replace(self, matrix=self.matrix * sides, offsets=self.offsets * sides)
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
-        scales, _ = self.scales(stored)
+        scales = self.scales.of_rows(stored)
         edges = self.plan.offsets
         out = -(scales @ self.offsets)
         for p in range(len(self.offsets)):

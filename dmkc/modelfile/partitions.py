@@ -55,7 +55,7 @@ class Partitions(ModelKind):
         return [*settings.plan.array_names, *OWN]
 
     def build(self, settings: EmbeddingSettings, arrays: Arrays, n_columns: Any) -> PartitionModel:
-        plan = build_plan(settings.plan, arrays, n_columns, diagonals=True)
+        plan = build_plan(settings.plan, arrays, n_columns, diagonals=settings.cosine)
         if arrays["centres"].ndim != 2 or not len(arrays["centres"]):
             raise ModelFileError("The model has no clusters.")
         (k, dimensions), count, width = arrays["centres"].shape, len(plan.fitted), plan.offsets[-1]

@@ -67,27 +67,121 @@ class PartitionFit(FitEnd):
     run: Run
 
 
+@dataclass(frozen=True)
+class Relaxed:
+    """Clusters without labels yet: the space in which k-means finds them."""
+
+    embedding: Embedding
+    n_clusters: int
+    mean_square: float
+    """Of embedded rows, about."""
+    partition: Partition
+    kernel_weights: np.ndarray
+    captured: float
+    """Share of the kernels that the embedding was found in."""
+
+
 PartitionLearned = Learned[PartitionFit, Settings]
 
 
-class PartitionClusterer(KernelClusterer):
-    """Base of kernel k-means methods; their model is a `PartitionModel`."""
+class EmbeddedClusterer(KernelClusterer):
+    """Base of methods that end with k-means on rows of an embedding, a `PartitionModel`."""
 
     model_: Any
-    kernels: Any
-    rank: Any
-    landmarks: Any
-    scale: str | None
-    normalise: str
     n_init: int
-    max_features: int
-    max_iter: int
     sample_rows: int
     feature_mode: str
     store_path: str | None
     _has_scores = False
     _rounds = "iterations"
     _minimised = "inertia"
+
+    @abstractmethod
+    def _relax(self, prepared: Prepared, own: Any, job: Job) -> Relaxed:
+        """The space in which k-means is to find the clusters."""
+
+    def _learn(self, prepared: Prepared, job: Job) -> PartitionLearned | None:
+        if job.own.n_clusters == 1:
+            return None
+        relaxed = self._relax(prepared, job.own, job)
+        sample, k = prepared.sample, relaxed.n_clusters
+        embedding = relaxed.embedding.turned(sample.record, sample.weights)
+        rows = embedding(sample.record)
+        points, mean_square = embedded_points(prepared.all_rows, embedding, relaxed.mean_square)
+        found = race(
+            starts_on(rows, sample.weights, k, job.own.n_init, job.seed),
+            on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
+            from_runs(points, mean_square, KMEANS_STEPS, reporter(job.progress, "all")),
+            inertia_of,
+        )
+        prepared.all_rows.n_scans += points.n_scans
+        partition = relaxed.partition
+        fit = PartitionFit(
+            embedding,
+            partition,
+            relaxed.kernel_weights,
+            mean_square,
+            relaxed.captured,
+            found.value,
+            shares=found.value.shares,
+            n_iter=max(len(partition.values), 1),
+            converged=partition.converged,
+            reason=MAX_ITER_REACHED,
+        )
+        return Learned(fit, found.name, job.own, details=partition.details)
+
+    def _continue_on_all_rows(
+        self, learned: PartitionLearned, features: FeatureMap, rows: RowSet, job: Job
+    ) -> PartitionLearned:
+        fit = learned.fit
+        points, mean_square = embedded_points(rows, fit.embedding, fit.mean_square)
+        stage = from_runs(points, mean_square, self.polish, reporter(job.progress, "all"))
+        (found,) = stage.run([Named(learned.start, fit.run)])
+        rows.n_scans += points.n_scans
+        return replace(learned, fit=replace(fit, run=found.value, shares=found.value.shares))
+
+    def _store_fit(self, learned: PartitionLearned, prepared: Prepared, rows: Rows) -> None:
+        fit = learned.fit
+        model = PartitionModel(fit.embedding, fit.run.centres)
+        order = size_order(fit.shares, model.label_pipeline(), rows)
+        self.model_ = model.in_order(order)
+        self.kernel_weights_ = fit.kernel_weights
+        self.objective_ = fit.partition.objective
+        self.objectives_ = np.array(fit.partition.values)
+        self.inertia_ = fit.run.inertia
+        self.captured_ = fit.captured
+
+    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
+        columns: Any = prepared.features.plan
+        n_kernels = len(self.kernels_)
+        nothing = np.zeros(n_kernels)
+        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
+        flat = np.zeros((columns.offsets[-1], 1))
+        embedding = Embedding(scales, flat, np.zeros((n_kernels, 1)), True)
+        self.model_ = PartitionModel(embedding, np.zeros((1, 1)))
+        self.kernel_weights_ = np.full(n_kernels, 1.0 / n_kernels)
+        self.objective_ = self.inertia_ = 0.0
+        self.objectives_, self.captured_ = np.zeros(0), 1.0
+
+    def transform(self, X: Any) -> Any:
+        """Every row's coordinates in the space in which k-means found the clusters."""
+        return super().transform(X)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
+
+class PartitionClusterer(EmbeddedClusterer):
+    """Base of kernel k-means methods."""
+
+    kernels: Any
+    rank: Any
+    landmarks: Any
+    scale: str | None
+    normalise: str
+    max_features: int
+    max_iter: int
 
     @abstractmethod
     def _partition(self, reduction: Reduction, own: Any, job: Job) -> Partition:
@@ -137,11 +231,9 @@ class PartitionClusterer(KernelClusterer):
             diagonals=True,
         )
 
-    def _learn(self, prepared: Prepared, job: Job) -> PartitionLearned | None:
-        own = job.own
-        k, sample = own.n_clusters, prepared.sample
-        if k == 1:
-            return None
+    def _relax(self, prepared: Prepared, own: Any, job: Job) -> Relaxed:
+        """The relaxed partition of all rows, from one scan for the inner products of features."""
+        k = own.n_clusters
         reduction = reduce(
             prepared, own.cosine, own.max_features, self._most_directions(), job.progress
         )
@@ -153,70 +245,8 @@ class PartitionClusterer(KernelClusterer):
         partition = self._partition(reduction, own, job)
         coefficients, unit_rows, mean_square = self._coordinates(reduction, partition)
         embedding = reduction.embedding(coefficients, unit_rows)
-        embedding = embedding.turned(sample.record, sample.weights)
-        rows = embedding(sample.record)
-        points, mean_square = embedded_points(prepared.all_rows, embedding, mean_square)
-        found = race(
-            starts_on(rows, sample.weights, k, own.n_init, job.seed),
-            on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
-            from_runs(points, mean_square, KMEANS_STEPS, reporter(job.progress, "all")),
-            inertia_of,
-        )
-        prepared.all_rows.n_scans += points.n_scans
-        fit = PartitionFit(
-            embedding,
-            partition,
-            reduction.weights(partition.kernel_weights),
-            mean_square,
-            reduction.captured,
-            found.value,
-            shares=found.value.shares,
-            n_iter=max(len(partition.values), 1),
-            converged=partition.converged,
-            reason=MAX_ITER_REACHED,
-        )
-        return Learned(fit, found.name, own, details=partition.details)
-
-    def _continue_on_all_rows(
-        self, learned: PartitionLearned, features: FeatureMap, rows: RowSet, job: Job
-    ) -> PartitionLearned:
-        fit = learned.fit
-        points, mean_square = embedded_points(rows, fit.embedding, fit.mean_square)
-        stage = from_runs(points, mean_square, self.polish, reporter(job.progress, "all"))
-        (found,) = stage.run([Named(learned.start, fit.run)])
-        rows.n_scans += points.n_scans
-        return replace(learned, fit=replace(fit, run=found.value, shares=found.value.shares))
-
-    def _store_fit(self, learned: PartitionLearned, prepared: Prepared, rows: Rows) -> None:
-        fit = learned.fit
-        model = PartitionModel(fit.embedding, fit.run.centres)
-        order = size_order(fit.shares, model.label_pipeline(), rows)
-        self.model_ = model.in_order(order)
-        self.kernel_weights_ = fit.kernel_weights
-        self.objective_ = fit.partition.objective
-        self.objectives_ = np.array(fit.partition.values)
-        self.inertia_ = fit.run.inertia
-        self.captured_ = fit.captured
-
-    def _store_one_cluster(self, prepared: Prepared, rows: Rows) -> None:
-        columns: Any = prepared.features.plan
-        n_kernels = len(self.kernels_)
-        nothing = np.zeros(n_kernels)
-        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
-        flat = np.zeros((columns.offsets[-1], 1))
-        embedding = Embedding(scales, flat, np.zeros((n_kernels, 1)), True)
-        self.model_ = PartitionModel(embedding, np.zeros((1, 1)))
-        self.kernel_weights_ = np.full(n_kernels, 1.0 / n_kernels)
-        self.objective_ = self.inertia_ = 0.0
-        self.objectives_, self.captured_ = np.zeros(0), 1.0
-
-    def transform(self, X: Any) -> Any:
-        """Every row's coordinates in the space in which k-means found the clusters."""
-        return super().transform(X)
-
-    @property
-    def _dtype(self) -> np.dtype:
-        return np.dtype(np.float64)
+        weights = reduction.weights(partition.kernel_weights)
+        return Relaxed(embedding, k, mean_square, partition, weights, reduction.captured)
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [landmarks_fact(self)]

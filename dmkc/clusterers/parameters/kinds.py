@@ -116,6 +116,22 @@ class Integer(Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IntegerOrRows(Integer):
+    """A whole number of points, or the points: an array of rows of the input's columns."""
+
+    noun: str = "int, array of rows"
+    shown: str = "N|FILE"
+    reads: str = "rows"
+
+    def _check(self, name: str, value: Any) -> Any:
+        given = not isinstance(value, str | Real) and value is not None
+        return value if given else super()._check(name, value)
+
+    def _parse(self, name: str, text: str) -> Any:
+        return super()._parse(name, text) if _is_number(text) else text
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntegerOrRange(Kind):
     """A number of clusters, a range of numbers to choose from, or a word for such a range."""
 
