@@ -192,10 +192,10 @@ class AffinityScan(LeafScan):
         return sums
 
 
-def make_anchors(sample: KernelSample, count: int) -> np.ndarray:
+def make_anchors(sample: KernelSample, count: int) -> tuple[np.ndarray, bool]:
     """Distinct points that cover the rows: a few steps of k-means on some of the sample.
 
-    Where there are few rows for every anchor, the rows themselves.
+    Where there are few rows for every anchor, the rows themselves; the second value says so.
     """
     rows, weights = sample.rows[sample.weights > 0], sample.weights[sample.weights > 0]
     rng = np.random.default_rng([sample.seed, 11])
@@ -204,7 +204,7 @@ def make_anchors(sample: KernelSample, count: int) -> np.ndarray:
         rows, weights = rows[some], weights[some]
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= 2 * count:
-        return distinct
+        return distinct, True
     nothing = np.empty(0)
     frame = Frame(nothing, nothing, np.dtype(np.float32))
     few = RowRecord(rows.astype(np.float32), weights)
@@ -214,4 +214,4 @@ def make_anchors(sample: KernelSample, count: int) -> np.ndarray:
         (found,) = scan.unpack(sample.run_here(scan, few))
         covered = found.weights > 0
         centres = found.sums[covered] / found.weights[covered, None]
-    return np.unique(centres, axis=0)
+    return np.unique(centres, axis=0), False

@@ -25,6 +25,8 @@ from dmkc.kernels.maps import Diagonal, StoredMap
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Tile
 
+K_AMONG_ROWS, K_AMONG_CENTROIDS = 20, 10
+"""Neighbours where their number is left open."""
 LEAST_DEGREE = 0.01
 """Anchors with a smaller part of the mean degree count as if they had it: a single far row would
 otherwise be a cluster of its own, with a k(x, x) beyond all others."""
@@ -37,6 +39,7 @@ class Neighbours(Kernel):
     """A walk of `steps` on the graph of rows and their `k` nearest of about `anchors` anchors.
 
     Clusters may have any shape, as long as rows are denser inside of them than between them.
+    `k` is by default 20 where the rows are the anchors, and 10 where an anchor stands for many rows.
     `anchors` is how many points stand for the rows (centroids of a sample, or the rows where there
     are fewer than twice as many), or the points themselves, in the units of the columns.  With 0
     steps all directions count the same, as in spectral clustering; the more steps, the more the
@@ -52,14 +55,15 @@ class Neighbours(Kernel):
     [0, 1]
     """
 
-    k: int = 10
+    k: int | None = None
     anchors: Any = 1000
     steps: int = 1
     dimensions: int = 32
 
     def __post_init__(self) -> None:
         for name, least in (("k", 1), ("steps", 0), ("dimensions", 1)):
-            _check_whole(name, getattr(self, name), least)
+            if name != "k" or self.k is not None:
+                _check_whole(name, getattr(self, name), least)
         if not isinstance(self.anchors, Integral):
             object.__setattr__(self, "anchors", _points(self.anchors))
         else:
@@ -68,7 +72,8 @@ class Neighbours(Kernel):
     @property
     def title(self) -> str:
         walk = "" if self.steps == 1 else f", {self.steps} steps"
-        return f"Neighbours, {self.k} of {self._count} anchors{walk}"
+        some = "some" if self.k is None else self.k
+        return f"Neighbours, {some} of {self._count} anchors{walk}"
 
     @property
     def _count(self) -> int:
@@ -95,7 +100,8 @@ class Neighbours(Kernel):
         width = (values.shape[1],)
         if offset is None or factors is None or offset.shape != width or factors.shape != width:
             raise ValueError("its directions do not fit together")
-        if search is None or search.shape != (1,) or not self.k <= search[0] <= len(anchors):
+        fits = search is not None and search.shape == (1,) and self.k is not None
+        if search is None or not fits or not (self.k or 0) <= search[0] <= len(anchors):
             raise ValueError(f"it does not have {self.k} neighbours among its anchors")
         return OnAnchors(self, anchors, values, offset, factors, search)
 
@@ -117,6 +123,10 @@ class OnAnchors(FittedKernel):
     """How many neighbours are looked for, for this kernel and those that share its anchors."""
 
     @property
+    def k(self) -> int:
+        return int(self.kernel.k or self.search[0])
+
+    @property
     def stored_width(self) -> int:
         return len(self.offset)
 
@@ -127,7 +137,7 @@ class OnAnchors(FittedKernel):
             return self.values.astype(out.dtype)
 
         values = tile.tiles.kept("values of anchors", self.values, make)
-        near.combined(self.kernel.k, values, self.offset.astype(out.dtype), out, at)
+        near.combined(self.k, values, self.offset.astype(out.dtype), out, at)
 
     def stored_mean(self) -> np.ndarray:
         return np.zeros(self.stored_width)
@@ -169,6 +179,7 @@ class AnchorGraph:
     """Anchors, and the graphs of all numbers of neighbours that are asked for."""
 
     anchors: np.ndarray
+    default_k: int
     sums: dict[int, sp.csr_array]
     """Mean of z^T z for every number of neighbours."""
     search: np.ndarray
@@ -177,9 +188,11 @@ class AnchorGraph:
     @classmethod
     def of(cls, kernel: Neighbours, sample: KernelSample) -> AnchorGraph:
         """One scan for all kernels of a bank that have the same anchors."""
-        anchors = _anchors(kernel, sample)
+        anchors, are_rows = _anchors(kernel, sample)
+        default = K_AMONG_ROWS if are_rows else K_AMONG_CENTROIDS
         alike = [k for k in sample.kernels if isinstance(k, Neighbours)]
-        counts = {k.k for k in (kernel, *alike) if k.anchors == kernel.anchors}
+        same = [k for k in (kernel, *alike) if k.anchors == kernel.anchors]
+        counts = {default if k.k is None else k.k for k in same}
         asked = tuple(sorted({min(count, len(anchors)) for count in counts}))
         assert sample.scaling is not None
         *sums, (total,) = sample.run_on_all(
@@ -188,11 +201,11 @@ class AnchorGraph:
         # An anchor that is nobody's neighbour at the largest number is none at smaller ones.
         used = np.flatnonzero(sums[-1].diagonal() > 0)
         kept = {k: part[used][:, used] / total for k, part in zip(asked, sums, strict=True)}
-        return cls(anchors[used], kept, np.array([float(asked[-1])]), {})
+        return cls(anchors[used], default, kept, np.array([float(asked[-1])]), {})
 
     def kernel(self, kernel: Neighbours) -> OnAnchors:
         """A kernel of this graph."""
-        k = min(kernel.k, int(self.search[0]))
+        k = min(self.default_k if kernel.k is None else kernel.k, int(self.search[0]))
         walk = self.walk(k, kernel.dimensions)
         size = min(kernel.dimensions, len(walk.singular))
         return OnAnchors(
@@ -237,8 +250,8 @@ def walk_of(mean_products: Any, dimensions: int) -> Walk:
     return Walk(np.sqrt(squares), roots[:, None] * vectors, mean @ vectors)
 
 
-def _anchors(kernel: Neighbours, sample: KernelSample) -> np.ndarray:
-    """Points that were given, or found among the sampled rows; standardised."""
+def _anchors(kernel: Neighbours, sample: KernelSample) -> tuple[np.ndarray, bool]:
+    """Points that were given or found, standardised, and whether they are the rows themselves."""
     if isinstance(kernel.anchors, Integral):
         return make_anchors(sample, int(kernel.anchors))
     points = np.array(kernel.anchors)
@@ -247,7 +260,8 @@ def _anchors(kernel: Neighbours, sample: KernelSample) -> np.ndarray:
             f"The anchors of a Neighbours kernel have {points.shape[1]} columns, but the kernel "
             f"sees {sample.n_columns}."
         )
-    return np.unique(points if sample.scaling is None else sample.scaling.apply(points), axis=0)
+    scaled = points if sample.scaling is None else sample.scaling.apply(points)
+    return np.unique(scaled, axis=0), False
 
 
 def _points(given: Any) -> tuple[tuple[float, ...], ...]:

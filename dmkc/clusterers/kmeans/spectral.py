@@ -17,6 +17,8 @@ from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 
 AUTO_RANGE = (2, 10)
+STEPS = 2
+"""Steps of the walk: directions that it forgets count less."""
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
 
@@ -34,9 +36,10 @@ class SpectralClustering(EmbeddedClusterer):
 
     Rows are tied to the nearest of about a thousand anchors, points that cover the rows, and not
     to each other: one pass over the rows gives a graph of the anchors [1]_ [2]_, whose leading
-    eigenvectors place every row, a new one too, in a space of as many dimensions as there are
-    clusters, where k-means finds them.  Clusters are where rows are dense, and their borders where
-    rows are thin; k-means, which looks for round ones, is better where rows have no such valleys.
+    eigenvectors place every row, a new one too, in a space of half as many dimensions again as
+    there are clusters, where k-means finds them.  Clusters are where rows are dense, and their borders
+    where rows are thin; k-means, which looks for round ones, is better where rows have no such
+    valleys.
 
     Attributes
     ----------
@@ -73,7 +76,7 @@ class SpectralClustering(EmbeddedClusterer):
     >>> float(round(max((model.labels_ == y).mean(), (model.labels_ != y).mean()), 2))
     1.0
     >>> model.transform(X[:3]).shape
-    (3, 2)
+    (3, 4)
     """
 
     summary = "spectral clustering of the neighbour graph, on anchors"
@@ -85,10 +88,11 @@ class SpectralClustering(EmbeddedClusterer):
         ),
         Parameter(
             "neighbours",
-            Integer(least=1),
-            10,
+            Integer(least=1, none=True),
+            None,
             """Anchors that every row is tied to.  Few follow thin shapes, many bridge gaps that
-            are only chance.""",
+            are only chance.  None is 20 where the rows are the anchors, and 10 where an anchor
+            stands for many rows.""",
         ),
         Parameter(
             "anchors",
@@ -114,7 +118,7 @@ class SpectralClustering(EmbeddedClusterer):
         self,
         n_clusters: Any = 2,
         *,
-        neighbours: int = 10,
+        neighbours: int | None = None,
         anchors: Any = 1000,
         scale: str | None = "if-mixed",
         n_init: int = 10,
@@ -149,7 +153,7 @@ class SpectralClustering(EmbeddedClusterer):
     def _kernels(self) -> tuple[Kernel, ...]:
         own = self._checked()
         _, most = _range(own["n_clusters"])
-        return (Neighbours(own["neighbours"], own["anchors"], steps=0, dimensions=most),)
+        return (Neighbours(own["neighbours"], own["anchors"], STEPS, dimensions=_dimensions(most)),)
 
     def _least_clusters(self) -> int:
         return _range(self.n_clusters)[0]
@@ -178,13 +182,13 @@ class SpectralClustering(EmbeddedClusterer):
 
     def _relax(self, prepared: Prepared, own: SpectralSettings, job: Job) -> Relaxed:
         features = prepared.features
-        kept = 1.0 / features.plan.fitted[0].state()["factors"]  # those of zero steps
+        kept = features.plan.fitted[0].state()["factors"] ** (1.0 / (STEPS - 1))
         eigenvalues = np.concatenate([[0.0], np.maximum(1.0 - kept, 0.0)])
         k, selection = _widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
         objective = float(eigenvalues[:k].sum())
         details = {"eigenvalues_": eigenvalues, "selection_": selection}
         partition = Partition(np.eye(k), np.ones(1), objective, (objective,), details=details)
-        return Relaxed(_coordinates(features, k), k, 1.0, partition, np.ones(1), 1.0)
+        return Relaxed(_coordinates(features, _dimensions(k)), k, 1.0, partition, np.ones(1), 1.0)
 
     def _store_features(self, prepared: Prepared, rows: Any) -> None:
         super()._store_features(prepared, rows)
@@ -213,12 +217,17 @@ class SpectralClustering(EmbeddedClusterer):
 
 
 def _coordinates(features: FeatureMap, count: int) -> Embedding:
-    """The leading coordinates of a graph kernel of zero steps, rows scaled to length 1."""
+    """The leading coordinates of a graph kernel, rows scaled to length 1."""
     plan, width = features.plan, features.plan.offsets[-1]
     count = min(count, width)
     scales = RowScales(plan, np.zeros(width), np.zeros(1), np.ones(1), False)
     matrix = np.diag(plan.fitted[0].state()["factors"])[:, :count]
     return Embedding(scales, matrix, features.mean[0][None, :count], True)
+
+
+def _dimensions(n_clusters: int) -> int:
+    """Directions for so many clusters; with no more than clusters, two of them often share one."""
+    return n_clusters + max(2, n_clusters // 2)
 
 
 def _widest_gap(
