@@ -25,7 +25,7 @@ from dmkc.kernels.maps import Diagonal, StoredMap
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Tile
 
-K_AMONG_ROWS, K_AMONG_CENTROIDS = 20, 10
+K_AMONG_ROWS, K_AMONG_CENTROIDS = 20, 6
 """Neighbours where their number is left open."""
 LEAST_DEGREE = 0.01
 """Anchors with a smaller part of the mean degree count as if they had it: a single far row would
@@ -39,7 +39,8 @@ class Neighbours(Kernel):
     """A walk of `steps` on the graph of rows and their `k` nearest of about `anchors` anchors.
 
     Clusters may have any shape, as long as rows are denser inside of them than between them.
-    `k` is by default 20 where the rows are the anchors, and 10 where an anchor stands for many rows.
+    `k` is by default 20 where the rows are the anchors, and 6 where an anchor stands for
+    many rows.
     `anchors` is how many points stand for the rows (centroids of a sample, or the rows where there
     are fewer than twice as many), or the points themselves, in the units of the columns.  With 0
     steps all directions count the same, as in spectral clustering; the more steps, the more the

@@ -37,9 +37,9 @@ class SpectralClustering(EmbeddedClusterer):
     Rows are tied to the nearest of about a thousand anchors, points that cover the rows, and not
     to each other: one pass over the rows gives a graph of the anchors [1]_ [2]_, whose leading
     eigenvectors place every row, a new one too, in a space of half as many dimensions again as
-    there are clusters, where k-means finds them.  Clusters are where rows are dense, and their borders
-    where rows are thin; k-means, which looks for round ones, is better where rows have no such
-    valleys.
+    there are clusters, where k-means finds them.  Clusters are where rows are dense, and their
+    borders where rows are thin; k-means, which looks for round ones, is better where rows have no
+    such valleys.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class SpectralClustering(EmbeddedClusterer):
             Integer(least=1, none=True),
             None,
             """Anchors that every row is tied to.  Few follow thin shapes, many bridge gaps that
-            are only chance.  None is 20 where the rows are the anchors, and 10 where an anchor
+            are only chance.  None is 20 where the rows are the anchors, and 6 where an anchor
             stands for many rows.""",
         ),
         Parameter(
