@@ -111,6 +111,10 @@ class Prepared:
     engine: Engine
     context: Any
     """Rows on which scaling and starts are found, where these are not the sampled rows."""
+    blocks: Sequence[Block]
+    """The rows themselves, where scans can use them again and again."""
+    grid: Grid
+    """How they are cut."""
     choice: Choice | None = None
     """What a chooser of landmarks found, where there was one."""
 
@@ -209,6 +213,8 @@ def prepare(
         mode,
         engine,
         context,
+        blocks,
+        grid,
         choice,
     )
 

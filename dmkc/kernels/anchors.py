@@ -101,7 +101,7 @@ def _affinities(distances, count, out):  # pragma: no cover - compiled
 
 
 @compiled
-def _combine(found, weights, values, offset, out, at):  # pragma: no cover - compiled
+def combine(found, weights, values, offset, out, at):  # pragma: no cover - compiled
     """Every row's affinities times the values of the anchors, less an offset."""
     n, count = weights.shape
     q = values.shape[1]
@@ -150,7 +150,7 @@ class NearAnchors:
     ) -> None:
         """Write the affinities times the values of the anchors into ``out[:, at:]``."""
         weights = self.affinities(count)
-        _combine(self.found, weights, values, offset, out, at)
+        combine(self.found, weights, values, offset, out, at)
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def make_anchors(sample: KernelSample, count: int) -> tuple[np.ndarray, bool]:
     Where there are few rows for every anchor, the rows themselves; the second value says so.
     """
     rows, weights = sample.rows[sample.weights > 0], sample.weights[sample.weights > 0]
-    rng = np.random.default_rng([sample.seed, 11])
+    rng = np.random.default_rng([sample.seed, 11, count])
     if len(rows) > ROWS_PER_ANCHOR * count:
         some = np.sort(rng.choice(len(rows), ROWS_PER_ANCHOR * count, replace=False))
         rows, weights = rows[some], weights[some]

@@ -231,7 +231,7 @@ def walk_of(mean_products: Any, dimensions: int) -> Walk:
     `mean_products` is the mean of z^T z.  Affinities sum to 1, and so its row sums are the mean of
     z, the degrees of the anchors.
     """
-    gram = mean_products.toarray()
+    gram = mean_products.toarray() if sp.issparse(mean_products) else mean_products
     degrees = gram.sum(axis=1)
     used = degrees > 0
     bounded = np.maximum(degrees, LEAST_DEGREE * degrees.mean())

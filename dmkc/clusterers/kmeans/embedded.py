@@ -4,28 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.lloyd import Lloyd, Report, Run, held_points, on_sample, seeded
+from dmkc.clusterers.kmeans.lloyd import (
+    Lloyd,
+    Report,
+    Run,
+    held_points,
+    inertia_of,
+    on_sample,
+    reporter,
+    seeded,
+)
 from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
-from dmkc.clusterers.labelling import Pipeline
-from dmkc.clusterers.race import Named, Stage
+from dmkc.clusterers.labelling import Pipeline, RowMap
+from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
+from dmkc.progress import Progress
 from dmkc.scan.assign import PLAIN, Centroids
 
+KMEANS_STEPS = 300
 TOLERANCE = 1e-6
 """Squared moves of the centroids at which k-means stops, as a part of the rows' mean square."""
+
+
+class RowEmbedding(Protocol):
+    """From what is stored of rows to a few coordinates."""
+
+    @property
+    def plan(self) -> RowMap: ...
+
+    @property
+    def n_dimensions(self) -> int: ...
+
+    def __call__(self, stored: RowRecord) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
 class Embedded:
     """From what is stored of rows to embedded rows with their weights."""
 
-    embedding: Embedding
+    embedding: RowEmbedding
 
     def __call__(self, stored: RowRecord) -> RowRecord:
         return RowRecord(self.embedding(stored), stored.weights_in(np.dtype(np.float64)))
@@ -35,7 +58,7 @@ class Embedded:
 class NearestEmbedded:
     """The nearest centroid of every row, in an embedding of its columns."""
 
-    embedding: Embedding
+    embedding: RowEmbedding
     centres: np.ndarray
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
@@ -70,7 +93,9 @@ class PartitionModel:
         return Pipeline(self.embedding.plan, self.embedding)
 
 
-def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> tuple[RowSet, float]:
+def embedded_points(
+    rows: RowSet, embedding: RowEmbedding, mean_square: float
+) -> tuple[RowSet, float]:
     """All rows of an embedding, and their mean square.
 
     They are held where they are if they fit in memory, else made anew on every scan.
@@ -89,6 +114,29 @@ def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> t
         blocks = rows.engine.hold(make, rows.blocks, "embedding")
         return SpreadRows(rows.engine, rows.grid, blocks, width, double, None), mean_square
     return SpreadRows(rows.engine, rows.grid, rows.blocks, width, double, make), mean_square
+
+
+def cluster_embedded(
+    embedding: RowEmbedding,
+    sample: SampleRows,
+    rows: RowSet,
+    mean_square: float,
+    n_clusters: int,
+    n_init: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[Named[Run], float]:
+    """k-means of embedded rows: starts race on a sample, and the best goes on with all rows."""
+    few = embedding(sample.record)
+    points, mean_square = embedded_points(rows, embedding, mean_square)
+    found = race(
+        starts_on(few, sample.weights, n_clusters, n_init, seed),
+        on_embedded_sample(few, sample.weights, KMEANS_STEPS),
+        from_runs(points, mean_square, KMEANS_STEPS, reporter(progress, "all")),
+        inertia_of,
+    )
+    rows.n_scans += points.n_scans
+    return found, mean_square
 
 
 def starts_on(

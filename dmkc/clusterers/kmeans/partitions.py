@@ -17,17 +17,16 @@ from dmkc.clusterers.base import Job, KernelClusterer
 from dmkc.clusterers.described import landmarks_fact
 from dmkc.clusterers.kmeans.embedded import (
     PartitionModel,
+    cluster_embedded,
     embedded_points,
     from_runs,
-    on_embedded_sample,
-    starts_on,
 )
-from dmkc.clusterers.kmeans.lloyd import Run, inertia_of, reporter
+from dmkc.clusterers.kmeans.lloyd import Run, reporter
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
 from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
-from dmkc.clusterers.race import Named, race
+from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.data import Rows
 from dmkc.errors import UserError
@@ -35,7 +34,6 @@ from dmkc.kernels import FeatureMap, Kernel, as_bank
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 
-KMEANS_STEPS = 300
 RANKS = 100, 300
 """Landmarks when the number is left open: eight per cluster, within these bounds."""
 LEAST_BASIS = 200
@@ -104,17 +102,18 @@ class EmbeddedClusterer(KernelClusterer):
         if job.own.n_clusters == 1:
             return None
         relaxed = self._relax(prepared, job.own, job)
-        sample, k = prepared.sample, relaxed.n_clusters
+        sample = prepared.sample
         embedding = relaxed.embedding.turned(sample.record, sample.weights)
-        rows = embedding(sample.record)
-        points, mean_square = embedded_points(prepared.all_rows, embedding, relaxed.mean_square)
-        found = race(
-            starts_on(rows, sample.weights, k, job.own.n_init, job.seed),
-            on_embedded_sample(rows, sample.weights, KMEANS_STEPS),
-            from_runs(points, mean_square, KMEANS_STEPS, reporter(job.progress, "all")),
-            inertia_of,
+        found, mean_square = cluster_embedded(
+            embedding,
+            sample,
+            prepared.all_rows,
+            relaxed.mean_square,
+            relaxed.n_clusters,
+            job.own.n_init,
+            job.seed,
+            job.progress,
         )
-        prepared.all_rows.n_scans += points.n_scans
         partition = relaxed.partition
         fit = PartitionFit(
             embedding,
@@ -155,7 +154,7 @@ class EmbeddedClusterer(KernelClusterer):
         columns: Any = prepared.features.plan
         n_kernels = len(self.kernels_)
         nothing = np.zeros(n_kernels)
-        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
+        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, False)
         flat = np.zeros((columns.offsets[-1], 1))
         embedding = Embedding(scales, flat, np.zeros((n_kernels, 1)), True)
         self.model_ = PartitionModel(embedding, np.zeros((1, 1)))

@@ -1,0 +1,394 @@
+"""One clustering out of many: what most of them agree on, and how far they do for every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from dmkc.clusterers import labelling
+from dmkc.clusterers.base import Clusterer, Job
+from dmkc.clusterers.described import Choice, Picture
+from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.kmeans.embedded import PartitionModel, cluster_embedded, held_points
+from dmkc.clusterers.kmeans.ensemble import (
+    BINS,
+    AgreementScan,
+    ClusterEmbedding,
+    ConsensusModel,
+    JointShareScan,
+    MemberClusters,
+    OwnAgreement,
+    SharedRowsScan,
+)
+from dmkc.clusterers.kmeans.embedded import NearestEmbedded
+from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
+from dmkc.clusterers.kmeans.spectral import cluster_range, coordinates, widest_gap
+from dmkc.clusterers.learned import FitEnd, Learned
+from dmkc.clusterers.model import size_order
+from dmkc.clusterers.parameters import (
+    Integer,
+    IntegerOrRange,
+    Number,
+    Other,
+    Parameter,
+    shared,
+)
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.race import Named
+from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
+from dmkc.clusterers.spread import Layout
+from dmkc.data import RowRecord, Rows
+from dmkc.errors import UserError
+from dmkc.kernels import Columns, Kernel, Neighbours
+from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
+from dmkc.registry import foreign_modules
+from dmkc.scan.engine import Engine
+from dmkc.scan.survey import Survey
+
+STEPS = 2
+"""Steps of the walk on the neighbour graphs of the members."""
+SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
+"""Numbers of neighbours of the members, in parts of what a single graph has by default."""
+MORE_CLUSTERS = 3
+"""Members have at most this many times the number of joint clusters."""
+
+
+@dataclass(frozen=True)
+class ConsensusSettings:
+    """Parameters, checked."""
+
+    n_clusters: int
+    most_clusters: int
+    n_init: int
+
+
+@dataclass(frozen=True)
+class MemberRows:
+    """The clusters of all rows in every clustering, ready for scans."""
+
+    all_rows: RowSet
+    sample: SampleRows
+    members: MemberClusters
+
+
+@dataclass(frozen=True)
+class ConsensusFit(FitEnd):
+    """Joint clusters, and how far the clusterings agree about them."""
+
+    model: ConsensusModel
+    eigenvalues: np.ndarray
+    objective: float
+    inertia: float
+    stability: np.ndarray
+
+
+class ConsensusClustering(Clusterer[MemberRows]):
+    """The clusters that many different clusterings agree on, with how far they do for every row.
+
+    Clusterings are joined through the graph of rows and clusters: rows that are often together
+    are near each other [1]_ [2]_.  By default the members are spectral clusterings with different
+    numbers of anchors, neighbours and clusters; or give a list of this library's estimators.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size, and
+        noise is -1.
+    membership_ : for every row, how far the members agree that it belongs to its cluster, 0 to 1.
+    stability_ : ndarray, the mean membership of every cluster's rows.
+    eigenvalues_ : ndarray, the smallest eigenvalues of the normalised Laplacian of the graph of
+        rows and clusters, the first of which is 0.
+    objective_ : float, the relaxed normalised cut: the sum of the eigenvalues that are used.
+    inertia_ : float, of the rows in the space in which k-means found the joint clusters.
+    selection_ : list of dict or None, the gap after every number of clusters that was tried.
+    start_ : str, the start of k-means that was kept.
+    n_iter_ : int, 1.
+    converged_ : bool, True.
+    n_scans_ : int, passes over all rows, those of members that were given left out.
+    history_ : list of dict, one per step of k-means on all rows.
+    model_ : ConsensusModel, all that `predict` needs.
+
+    References
+    ----------
+    .. [1] X. Z. Fern, C. E. Brodley (2004). Solving cluster ensemble problems by bipartite graph
+       partitioning. Proceedings of ICML.
+    .. [2] D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh (2020). Ultra-scalable spectral
+       clustering and ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32,
+       1212-1226.
+
+    Examples
+    --------
+    >>> from dmkc import ConsensusClustering
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, seed=0)
+    >>> model = ConsensusClustering(2, random_state=0).fit(X)
+    >>> bool(model.membership_.min() > 0.5)
+    True
+    """
+
+    summary = "what many different clusterings agree on"
+    _has_scores = False
+    _minimised = "inertia"
+    declared = (
+        shared.N_CLUSTERS.but(
+            kind=IntegerOrRange(("auto",)),
+            text="""Number of clusters.  "auto", or a range (fewest, most), takes the number after
+            which the eigenvalues of the graph have their widest gap; "auto" tries 2 to 10.""",
+        ),
+        Parameter(
+            "members",
+            Other(noun="list of estimators", none=True),
+            None,
+            """The clusterings to join, of any of this library's methods; they are fitted to X one
+            after the other.  None are `n_members` spectral clusterings.""",
+        ),
+        Parameter(
+            "n_members",
+            Integer(least=2),
+            20,
+            "How many spectral clusterings are joined, where no members are given.",
+        ),
+        Parameter(
+            "anchors",
+            Integer(least=2),
+            1000,
+            "Anchors of the largest of their neighbour graphs, about.",
+        ),
+        Parameter(
+            "noise",
+            Number(above=0, most=1, none=True),
+            None,
+            """Share of the rows, those about which the members agree least, that are labelled -1;
+            None: no row is.""",
+        ),
+        Parameter(
+            "least_agreement",
+            Number(above=0, most=1, none=True),
+            None,
+            "Rows with less agreement than this are labelled -1.",
+        ),
+        shared.SCALE.but(default="if-mixed"),
+        shared.K_MEANS_STARTS,
+        shared.SAMPLE_ROWS.but(
+            text="Size of the uniform sample on which anchors, members and starts are found."
+        ),
+        *shared.RUNNING,
+    )
+
+    def __init__(
+        self,
+        n_clusters: Any = 2,
+        *,
+        members: Any = None,
+        n_members: int = 20,
+        anchors: int = 1000,
+        noise: float | None = None,
+        least_agreement: float | None = None,
+        scale: str | None = "if-mixed",
+        n_init: int = 10,
+        sample_rows: int = 8192,
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.members = members
+        self.n_members = n_members
+        self.anchors = anchors
+        self.noise = noise
+        self.least_agreement = least_agreement
+        self.scale = scale
+        self.n_init = n_init
+        self.sample_rows = sample_rows
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    tol = 0.0
+    model_: Any
+
+    def _check_parameters(self) -> None:
+        self._own_settings(None)
+        if self.noise is not None and self.least_agreement is not None:
+            raise UserError("noise and least_agreement both say which rows are noise: give one.")
+        if self.members is None:
+            return
+        if not isinstance(self.members, list | tuple) or len(self.members) < 2:
+            raise UserError("members must be a list of at least two estimators of dmkc.")
+        for member in self.members:
+            if not isinstance(member, RowClusterer):
+                name = type(member).__name__
+                raise UserError(f"members must be estimators of dmkc, but one is a {name}.")
+
+    def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
+        own = self._checked()
+        fewest, most = cluster_range(own["n_clusters"], n_rows)
+        return ConsensusSettings(fewest, most, own["n_init"])
+
+    def modules_of_others(self) -> set[str]:
+        return foreign_modules([type(self), *(type(member) for member in self.members or ())])
+
+    def _prepare(self, job: Job) -> MemberRows:
+        settings = self._feature_settings(job)
+        prepared = prepare(job.rows, job.engine, settings, job.own.n_clusters, job.sample_weight)
+        if self.members is None:
+            models = self._spectral_members(prepared, job)
+        else:
+            models = [_fitted(member, job).model_ for member in self.members]
+        members = MemberClusters(tuple(models))
+        job.progress.say(
+            f"{job.rows.n_rows} rows x {job.rows.n_columns} columns, {members.width} clusterings "
+            f"of {members.n_clusters} clusters in all, on {job.engine.description}"
+        )
+        survey = prepared.survey
+        weights = None if job.sample_weight is None else survey.sample_weights
+        record = members(RowRecord(survey.sample, weights))
+        sample = SampleRows(record, prepared.grid.leaf_rows)
+        if prepared.sample_is_all:
+            return MemberRows(sample, sample, members)
+        engine, grid = job.engine, prepared.grid
+        fits = grid.n_rows * members.width * members.dtype.itemsize <= engine.memory
+        blocks = engine.hold(members, prepared.blocks, "clusters") if fits else prepared.blocks
+        make = None if fits else members
+        rows = SpreadRows(engine, grid, blocks, members.width, members.dtype, make)
+        rows.n_scans = 1 + fits
+        return MemberRows(rows, sample, members)
+
+    def _spectral_members(self, prepared: Prepared, job: Job) -> list[PartitionModel]:
+        """Clusterings of the sample, by k-means on the neighbour graphs of all rows."""
+        features, sample = prepared.features, prepared.sample
+        rng = np.random.default_rng([job.seed, 13])
+        enough = max(2, np.count_nonzero(sample.weights) // 3)
+        most = min(MORE_CLUSTERS * job.own.most_clusters, enough)
+        models = []
+        for number in range(self.n_members):
+            k = int(rng.integers(min(job.own.n_clusters, most), most + 1))
+            kernel = number % len(features.kernels)
+            embedding = coordinates(features, kernel, k + 2)
+            rows = embedding(sample.record)
+            first = Run(centres=seeded(rows, sample.weights, k, int(rng.integers(2**31))))
+            stage = on_sample(rows, sample.weights, 1e-6, 100, _silent)
+            (found,) = stage.run([Named("k-means++", first)])
+            models.append(PartitionModel(embedding, found.value.centres))
+        return models
+
+    def _learn(self, prepared: MemberRows, job: Job) -> Learned[ConsensusFit, ConsensusSettings]:
+        own, rows, members = job.own, prepared.all_rows, prepared.members
+        node = rows.run(SharedRowsScan(members.n_clusters))
+        whole, eigenvalues = ClusterEmbedding.of(members, node, own.most_clusters + 2)
+        k, selection = widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
+        embedding = whole.leading(k + 2)
+        found, _ = cluster_embedded(
+            embedding, prepared.sample, rows, 1.0, k, own.n_init, job.seed, job.progress
+        )
+        nearest = NearestEmbedded(embedding, found.value.centres)
+        (weights,) = rows.run(JointShareScan(nearest, members.n_clusters))
+        totals = weights.sum(axis=1, keepdims=True)
+        shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1.0 / k)
+        model = ConsensusModel(embedding, found.value.centres, shares, 0.0)
+        own_agreement = OwnAgreement(nearest, model.agreement)
+        sizes, agreed, spread = rows.run(AgreementScan(own_agreement))
+        fit = ConsensusFit(
+            model=ConsensusModel(embedding, found.value.centres, shares, self._least(spread)),
+            eigenvalues=eigenvalues,
+            objective=float(eigenvalues[:k].sum()),
+            inertia=found.value.inertia,
+            stability=agreed / np.where(sizes > 0, sizes, 1.0),
+            shares=sizes,
+            n_iter=1,
+            converged=True,
+            reason="",
+        )
+        details = {"eigenvalues_": eigenvalues, "selection_": selection}
+        return Learned(fit, found.name, own, details=details)
+
+    def _least(self, spread: np.ndarray) -> float:
+        """The agreement below which rows are noise."""
+        if self.noise is None:
+            return float(self.least_agreement or 0.0)
+        reach = np.cumsum(spread)
+        return float(np.searchsorted(reach, self.noise * reach[-1], side="right")) / BINS
+
+    def _store_fit(
+        self, learned: Learned[ConsensusFit, Any], prepared: MemberRows, rows: Rows
+    ) -> None:
+        fit = learned.fit
+        pipeline = labelling.Pipeline(prepared.members, fit.model.nearest)
+        order = size_order(fit.shares, pipeline, rows)
+        self.model_ = fit.model.in_order(order)
+        self.stability_ = fit.stability[order]
+        self.objective_, self.inertia_ = fit.objective, fit.inertia
+
+    def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
+        pipeline = self.model_.agreement_pipeline()
+        if rows.container.lazy or all_rows is None:
+            kind = np.dtype(np.float64)
+            self.membership_ = labelling.apply(rows, pipeline, kind, None, name="membership")
+        else:
+            found = all_rows.collect(pipeline.answer, "membership")
+            self.membership_ = rows.container.wrap(found, name="membership")
+        return super()._labels(rows, all_rows)
+
+    def predict_proba(self, X: Any) -> Any:
+        """For every row and cluster, the share of the members that speak for it; they sum to 1."""
+        pipeline, k = self.model_.share_pipeline(), self.n_clusters_
+        rows = self._new_rows(X)
+        return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
+
+    def _feature_settings(self, job: Job) -> FeatureSettings:
+        own = self._checked()
+        return FeatureSettings(
+            kernels=self._kernels(job.rows.n_rows, job.own.most_clusters),
+            scale=own["scale"],
+            rank=1,  # there are no landmarks
+            landmarks="uniform",
+            dtype="auto",
+            mode="recompute",
+            store_path=None,
+            sample_rows=own["sample_rows"],
+            seed=job.seed,
+        )
+
+    def _kernels(self, n_rows: int, most_clusters: int) -> tuple[Kernel, ...]:
+        """Neighbour graphs that differ in anchors and neighbours; none for members of others."""
+        if self.members is not None:
+            return (Columns(),)
+        p, dimensions = self.anchors, MORE_CLUSTERS * most_clusters + 2
+        if n_rows <= 2 * p:
+            graphs = [(K_AMONG_ROWS, p)]
+        else:
+            graphs = [(K_AMONG_CENTROIDS, p), (K_AMONG_CENTROIDS, max(2, 4 * p // 5))]
+        return tuple(
+            Neighbours(max(2, round(part * k)), anchors, STEPS, dimensions)
+            for part in SPREAD_OF_K
+            for k, anchors in graphs
+        )
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        raise NotImplementedError
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        members = self.model_.embedding.plan
+        found = [("clusterings", members.width), ("clusters of all of them", members.n_clusters)]
+        return [*found, ("mean agreement", f"{float(np.mean(self.stability_)):.3f}")]
+
+    def _pictures(self) -> list[Picture]:
+        words = (
+            "Of the graph of rows and clusters: as many are near zero as there are groups of rows "
+            "that clusterings keep together."
+        )
+        return [*super()._pictures(), Picture("eigenvalues", words, beside=True)]
+
+    def _choice(self) -> Choice | None:
+        return Choice(self.selection_, None, []) if self.selection_ else None
+
+
+def _fitted(member: Any, job: Job) -> Any:
+    """A copy of a member, fitted to the rows of a job."""
+    return clone(member).set_params(client=job.client).fit(job.rows.source)
+
+
+def _silent(name: str, run: Run) -> None:
+    """Nobody is told of steps on the sample."""
