@@ -41,7 +41,7 @@ from dmkc.kernels import (
     Tile,
     register_kernel,
 )
-from dmkc.kernels.maps import Diagonal, Identity, Matrix, StoredMap
+from dmkc.kernels.base import Diagonal, Identity, Matrix, StoredMap
 from dmkc.scan.base import LeafScan, Scan
 from dmkc.scan.multiclass import Scores
 from dmkc.scan.requests import Request, ScanRequest, SharedScan

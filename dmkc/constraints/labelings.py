@@ -11,7 +11,7 @@ import pandas as pd
 from dmkc.constraints.linked import joined, read_constraints, two_sided
 from dmkc.constraints.pairs import pair_rows
 from dmkc.data import Container
-from dmkc.data.container import PandasContainer
+from dmkc.data.rows import PandasContainer
 from dmkc.errors import UserError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dmkc.clusterers.model import KernelModel
 from dmkc.kernels import FeatureMap
-from dmkc.kernels.maps import StoredMap, map_of
+from dmkc.kernels.base import StoredMap, map_of
 from dmkc.modelfile.errors import ModelFileError
 from dmkc.modelfile.kind import Arrays, ModelKind, check_arrays
 from dmkc.modelfile.plans import StoredPlan, build_plan, plan_arrays, plan_settings, read_plan

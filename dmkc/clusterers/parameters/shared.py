@@ -14,7 +14,7 @@ from dmkc.clusterers.parameters.kinds import (
     Seed,
     Starts,
 )
-from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
+from dmkc.kernels.sample import CHOICES as LANDMARK_CHOICES
 
 SCALES = ("standard", "minmax", "if-mixed")
 NAMES = """Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a parameter as
