@@ -34,8 +34,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
-from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 
 MORE_ITER = "increase max_iter or tol."
 

@@ -17,15 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
 
+from dmkc.compiled import compiled
 from dmkc.data import Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
-from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import Affine
-from dmkc.scan.engine import Block, ThreadEngine, load
+from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
-from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.meter import metered
 
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""

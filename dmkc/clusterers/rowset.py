@@ -12,9 +12,8 @@ import numpy as np
 from dmkc.data import RowRecord
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
-from dmkc.scan.engine import Block, Engine
+from dmkc.scan.engine import Block, Engine, one_blas_thread
 from dmkc.scan.grid import Grid, Node
-from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.requests import Answer, GivenLabels, Request
 
 

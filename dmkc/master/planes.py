@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dmkc.scan.compiled import compiled
+from dmkc.compiled import compiled
 
 MAX_ROUNDS = 500
 SWEEPS = 4

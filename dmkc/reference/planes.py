@@ -17,8 +17,8 @@ from dmkc.clusterers.rowset import SampleRows
 from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord
 from dmkc.errors import UserError
+from dmkc.scan.engine import one_blas_thread
 from dmkc.scan.grid import leaf_rows_for
-from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.planes import Planes
 from dmkc.scan.requests import GivenLabels
 

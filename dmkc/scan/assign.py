@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from dmkc.data import split_weights
 from dmkc.scan import nearest as loops
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.cuts import row_hashes
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
 from dmkc.scan.requests import SharedScan
 

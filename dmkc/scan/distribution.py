@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.cuts import TILE_ROWS, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.multiclass import Scores
 from dmkc.scan.requests import SharedScan

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS, given_columns
-from dmkc.scan.fused import TIE, row_hashes
+from dmkc.scan.cuts import TIE, TILE_ROWS, given_columns, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.requests import GivenLabels, SharedScan
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dmkc.data import RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.cuts import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.requests import GivenLabels, SharedScan
 

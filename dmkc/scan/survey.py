@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.compiled import compiled_exact
 from dmkc.data import split_weights
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.compiled import compiled_exact
 from dmkc.scan.grid import fold_leaves
 
 SHOWN = 5

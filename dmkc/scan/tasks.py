@@ -6,9 +6,8 @@ from typing import Any
 
 from dmkc.data import Read
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Make, load, run_block
+from dmkc.scan.engine import Make, load, one_blas_thread, run_block
 from dmkc.scan.grid import Grid, Piece, fold_pieces
-from dmkc.scan.limits import one_blas_thread
 
 
 def same(value: Any) -> Any:

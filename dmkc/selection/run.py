@@ -18,8 +18,7 @@ from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels import as_bank
-from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.scan.survey import TakeScan, sample_positions
 from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool

@@ -29,8 +29,7 @@ from dmkc.data import as_rows
 from dmkc.datasets import load
 from dmkc.metrics import accuracy, rand_index
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 WIDTHS = (0.15, 0.5, 1.0, 2.0)
 PRICES = (1 / 3, 1.0, 3.0)

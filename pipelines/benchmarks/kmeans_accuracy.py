@@ -33,8 +33,7 @@ from dmkc.master.hierarchy import Hierarchy
 from dmkc.master.partition import combined, leading
 from dmkc.metrics import accuracy, rand_index
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 NAME = "kmeans-accuracy"
 Quality = tuple[float, float, float]

@@ -24,8 +24,7 @@ from dmkc.data import as_rows
 from dmkc.kernels import Columns, per_column
 from dmkc.metrics import accuracy
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 WIDTHS = (0.3, 0.1, 1.0)
 SCALES = ("minmax", "standard")

@@ -25,8 +25,7 @@ from dmkc.datasets import make_ringnorm
 from dmkc.kernels import Gaussian, Linear, Polynomial
 from dmkc.master import Cuts, MasterProblem, solve
 from dmkc.scan.cuts import Affine, CutRequest, CutScan
-from dmkc.scan.engine import open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import one_blas_thread, open_engine
 from peers import fit_table
 
 BANK = (Linear(), Polynomial(2), Gaussian(0.5))
