@@ -25,15 +25,15 @@ class FitEnd:
     """Why it ended."""
 
 
-End = TypeVar("End", bound=FitEnd)
+Kept = TypeVar("Kept", bound=FitEnd)
 Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
-class Learned(Generic[End, Settings]):
+class Learned(Generic[Kept, Settings]):
     """The fit that was kept, and how it came about."""
 
-    fit: End
+    fit: Kept
     start: str
     """Name of the start that it began from."""
     settings: Settings
@@ -43,7 +43,7 @@ class Learned(Generic[End, Settings]):
     details: dict[str, Any] = field(default_factory=dict)
     """Further fitted attributes of the estimator, by name."""
 
-    def continued(self, stage: Stage[End, Any, End]) -> Learned[End, Settings]:
+    def continued(self, stage: Stage[Kept, Any, Kept]) -> Learned[Kept, Settings]:
         """The same after the fit went on with other rows; it has converged if it had before."""
         (found,) = stage.run([Named(self.start, self.fit)])
         converged = found.value.converged or self.fit.converged

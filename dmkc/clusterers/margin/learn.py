@@ -18,7 +18,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import Start, k_means_start, starts_on_sample
 from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
-from dmkc.master.norms import conjugate
+from dmkc.master.problem import conjugate
 from dmkc.progress import Progress
 from dmkc.scan.requests import GivenLabels
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dmkc.clusterers.space import ScoreSpace
-from dmkc.master.norms import regulariser, weights_for
+from dmkc.master.problem import regulariser, weights_for
 from dmkc.scan.distribution import STEPS, DistributionRequest, DistributionSums, LossShape
 from dmkc.scan.multiclass import Scores
 
