@@ -17,7 +17,7 @@ from dmkc.cli import outputs
 from dmkc.cli.common import add_cluster, add_command, add_force, client_of, print_pairs, say
 from dmkc.cli.errors import Failure, UserError
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.parameters.declaration import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.modelfile.staging import staged

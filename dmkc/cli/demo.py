@@ -8,7 +8,7 @@ from typing import Any
 
 from dmkc.cli.common import add_cluster, add_command, client_of
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.parameters.declaration import whole_number
 
 
 def add(commands: Any) -> None:

@@ -24,7 +24,7 @@ from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.method_help import method_class
 from dmkc.cli.options import as_argument, estimator_values
 from dmkc.cli.tables import open_table
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.parameters.declaration import whole_number
 from dmkc.selection.asking import Asking
 from dmkc.selection.choose import Selection
 from dmkc.selection.run import select

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.learned import Learned
+from dmkc.clusterers.fits import Learned
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare

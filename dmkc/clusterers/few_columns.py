@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dmkc.clusterers.separation import between_shares
+from dmkc.clusterers.sampled import between_shares
 
 FEW_COLUMNS = (8, 32)
 """How many columns are looked at, one start for each."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.scaling import evened, scaling_of
 from dmkc.clusterers.spread import (
     Layout,
     carried,
@@ -30,6 +29,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
+from dmkc.kernels.tiles import evened, scaling_of
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node

@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from dmkc.clusterers.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
-from dmkc.clusterers.shapes import SHAPES, shaped
+from dmkc.clusterers.sampled import SHAPES, shaped
 from dmkc.errors import UserError
 from dmkc.kernels import Kernel
 

@@ -13,6 +13,8 @@ from dask.delayed import Delayed
 from dmkc.errors import UserError, UserTypeError
 
 MOST_NAMES = 10  # columns listed in one message
+# A loaded block: a C-contiguous 2-D ndarray, or a csr_array with sorted indices.
+Values: TypeAlias = Any
 
 
 def check_dimensions(n_dimensions: int, shape: Sequence[Any]) -> None:
@@ -163,10 +165,6 @@ def numbers_from_objects(values: np.ndarray) -> np.ndarray:
                     f"({error}); convert or encode this column first."
                 ) from None
         raise
-
-
-# A loaded block: a C-contiguous 2-D ndarray, or a csr_array with sorted indices.
-Values: TypeAlias = Any
 
 
 class Reader(Protocol):

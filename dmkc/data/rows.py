@@ -31,6 +31,8 @@ from dmkc.data.blocks import (
 from dmkc.data.record import with_constrained
 from dmkc.errors import UserError, UserTypeError
 
+SPARSE_WIDTH = 2048
+
 
 @dataclass(frozen=True, eq=False)
 class Container:
@@ -136,9 +138,6 @@ class Source(Protocol):
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return blocks of exactly block_rows rows in order; the last may be shorter."""
-
-
-SPARSE_WIDTH = 2048
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -21,6 +21,9 @@ import numpy as np
 from dmkc.kernels.loops import products
 from dmkc.kernels.tiles import Tile
 
+State = Mapping[str, np.ndarray]
+"""Arrays of a fitted kernel by name."""
+
 
 class StoredMap(ABC):
     """From the stored values of one kernel to its features."""
@@ -142,9 +145,6 @@ def whiten(gram: np.ndarray, cut_off: float) -> Matrix:
 
 if TYPE_CHECKING:
     from dmkc.kernels.sample import KernelSample
-
-State = Mapping[str, np.ndarray]
-"""Arrays of a fitted kernel by name."""
 
 
 @dataclass(frozen=True, repr=False)

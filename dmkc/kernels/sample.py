@@ -21,6 +21,7 @@ from dmkc.scan.base import Scan
 from dmkc.scan.grid import Node
 
 CHOICES = ("uniform", "kmeans")
+MEDIAN_ROWS = 1000
 
 
 def choose_landmarks(how: str, sample: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -33,9 +34,6 @@ def choose_landmarks(how: str, sample: np.ndarray, size: int, seed: int) -> np.n
     _, first = np.unique(sample[order[: 4 * size]], axis=0, return_index=True)
     chosen = sample[order[np.sort(first)[:size]]]
     return np.unique(chosen, axis=0)  # sorted: the same set of rows always gives the same map
-
-
-MEDIAN_ROWS = 1000
 
 
 @dataclass

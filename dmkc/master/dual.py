@@ -48,6 +48,13 @@ from dmkc.master.problem import (
 STEPS = 6
 POSITIVE = 1e-6
 """Multipliers above this share of the largest count as positive."""
+# Gaps between the primal and the dual value: relative, and relative to the value at v = 0.
+TARGET_GAP, TARGET_FLOOR = 1e-8, 1e-14
+LARGEST_GAP, LARGEST_FLOOR = 1e-5, 1e-10
+# A share of |h| <= a this small is rounding: a mean over n rows is 0 or at least 1/n.
+TINY_SIGN = 1e-12
+# Below this curvature the quadratic part is lost in the solver's tolerance anyway.
+LEAST_CURVATURE = 1e-10
 
 
 def polished(problem: MasterProblem, found: MasterSolution) -> MasterSolution:
@@ -173,15 +180,6 @@ def _gap(problem: MasterProblem, point: MasterSolution) -> float:
     if problem.adaptive:
         objective -= point.threshold
     return abs(objective - point.value)
-
-
-# Gaps between the primal and the dual value: relative, and relative to the value at v = 0.
-TARGET_GAP, TARGET_FLOOR = 1e-8, 1e-14
-LARGEST_GAP, LARGEST_FLOOR = 1e-5, 1e-10
-# A share of |h| <= a this small is rounding: a mean over n rows is 0 or at least 1/n.
-TINY_SIGN = 1e-12
-# Below this curvature the quadratic part is lost in the solver's tolerance anyway.
-LEAST_CURVATURE = 1e-10
 
 
 def solve(problem: MasterProblem, solver: str = "clarabel") -> MasterSolution:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
-from dmkc.clusterers.described import Choice
+from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.sampled import leading_components
 from dmkc.errors import UserError
 from dmkc.plot.clusters import scattered

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord
 from dmkc.errors import UserError
 from dmkc.scan.engine import one_blas_thread

@@ -30,6 +30,10 @@ ROWS_PER_PARTIAL = 64
 TIE = 1e-9
 """Margin violations below this count as none: masters put rows exactly on the margin, and rounding
 must not decide which cut is made.  Any mask makes a valid cut."""
+FUSED_MODELS = 1
+"""Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
+TILE_ROWS = 512
+NO_LABELS = np.empty((0, 0), np.int32)
 
 
 @inlined
@@ -167,12 +171,6 @@ def masks_of_scores(
         out[SCORE] += total
         out[TOTAL] += count
         label_hashes[p] += label_hash
-
-
-FUSED_MODELS = 1
-"""Up to this many models a row is read once for all; beyond, a blocked matrix product wins."""
-TILE_ROWS = 512
-NO_LABELS = np.empty((0, 0), np.int32)
 
 
 @dataclass(frozen=True)

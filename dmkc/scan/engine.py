@@ -40,6 +40,18 @@ _inside = 0
 _before: Before = []
 _libraries: tuple[list[LibController], list[LibController]] | None = None
 _here = threading.local()
+Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
+Make = Callable[[Any], Any]
+MAX_BLOCK_BYTES = 48 << 20
+MIN_BLOCK_BYTES = 2 << 20
+LARGE_BLOCK_BYTES = 384 << 20
+"""Where blocks would be very many."""
+counted: ContextVar[Callable[[Engine], Engine] | None] = ContextVar("dmkc_counted", default=None)
+"""Set while a fit is metered: from an engine to one that counts its calls."""
+recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
+    "dmkc_recorder", default=None
+)
+"""Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
 
 
 @contextmanager
@@ -112,15 +124,6 @@ def _restore(before: Before) -> None:
         library.set_num_threads(number)
         if free is not None and number > 1:
             free(force=True)
-
-
-Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
-Make = Callable[[Any], Any]
-
-MAX_BLOCK_BYTES = 48 << 20
-MIN_BLOCK_BYTES = 2 << 20
-LARGE_BLOCK_BYTES = 384 << 20
-"""Where blocks would be very many."""
 
 
 @dataclass(frozen=True)
@@ -277,14 +280,6 @@ def resident_bytes() -> int:
 def _cpus() -> int:
     """Processors this process may use, which a batch queue sets below the machine's number."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-counted: ContextVar[Callable[[Engine], Engine] | None] = ContextVar("dmkc_counted", default=None)
-"""Set while a fit is metered: from an engine to one that counts its calls."""
-recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
-    "dmkc_recorder", default=None
-)
-"""Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
 
 
 def open_engine(client: Any = None, owner: Any = None) -> Engine:

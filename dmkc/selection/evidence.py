@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import leading_components, neighbour_graph
-from dmkc.clusterers.scaling import mixed_units
+from dmkc.kernels.tiles import mixed_units
 
 MOST_COMPONENTS = 100
 

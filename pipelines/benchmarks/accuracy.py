@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
+from dmkc.clusterers.margin.base import calibrated_c, on_sample
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import calibrated_c, on_sample
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.clusterers.starts import k_means_start, starts_on_sample
 from dmkc.data import as_rows

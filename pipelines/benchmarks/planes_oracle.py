@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from dmkc import Gaussian
-from dmkc.clusterers.planes.fit import Course
-from dmkc.clusterers.planes.learn import PlaneFeatures, PlaneSettings, on_sample, pull_of
+from dmkc.clusterers.planes.learn import Course, PlaneFeatures, PlaneSettings, on_sample, pull_of
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.data import as_rows

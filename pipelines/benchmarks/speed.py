@@ -16,10 +16,10 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import make_ringnorm
 from dmkc.kernels import Gaussian, Linear, Polynomial

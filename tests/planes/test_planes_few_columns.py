@@ -6,7 +6,7 @@ import pytest
 from dmkc import NonparallelPlaneClustering
 from dmkc.clusterers.few_columns import correlated, few_columns, mixed
 from dmkc.clusterers.planes.learn import MOST_OF_PULL, SHARE_OF_PULL, share_of_pull
-from dmkc.clusterers.separation import between_shares, separation
+from dmkc.clusterers.sampled import between_shares, separation
 from dmkc.metrics import accuracy
 
 

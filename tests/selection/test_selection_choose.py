@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import dmkc
 from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
-from dmkc.clusterers.shapes import shaped
+from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
 from dmkc.selection.choose import DIFFERENT, SURE, checked_answers
 from dmkc.selection.combine import mean_ranks, percentile_ranks

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.fits import Named, Stage
 from dmkc.clusterers.kmeans.lloyd import Lloyd, Report, Run, held_points, on_sample, seeded
 from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline
-from dmkc.clusterers.race import Named, Stage
 from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.described import Picture
+from dmkc.clusterers.estimator import Picture
 from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
 from dmkc.clusterers.kmeans.reduction import Reduction
 from dmkc.clusterers.parameters import Integer, Integers, Number, OneOf, Parameter, shared

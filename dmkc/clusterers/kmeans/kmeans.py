@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Clusterer, Job
+from dmkc.clusterers.fits import Learned, Named, Stage, race
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
@@ -21,17 +22,15 @@ from dmkc.clusterers.kmeans.lloyd import (
     reporter,
     seeded,
 )
-from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
-from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.clusterers.scaling import evened, scaling_of
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
+from dmkc.kernels.tiles import evened, scaling_of
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.described import landmarks_fact
+from dmkc.clusterers.estimator import landmarks_fact
+from dmkc.clusterers.fits import MAX_ITER_REACHED, FitEnd, Learned, Named, race
 from dmkc.clusterers.kmeans.embedded import (
     PartitionModel,
     embedded_points,
@@ -24,10 +25,8 @@ from dmkc.clusterers.kmeans.embedded import (
 )
 from dmkc.clusterers.kmeans.lloyd import Run, inertia_of, reporter
 from dmkc.clusterers.kmeans.reduction import Reduction, reduce
-from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
-from dmkc.clusterers.race import Named, race
 from dmkc.clusterers.rowset import RowSet
 from dmkc.data import Rows
 from dmkc.errors import UserError

@@ -22,10 +22,9 @@ from typing import Generic
 
 import numpy as np
 
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
 from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.together import Fit, Step
 from dmkc.kernels import FeatureMap
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 

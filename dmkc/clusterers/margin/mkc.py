@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmkc.clusterers.described import Choice
+from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared

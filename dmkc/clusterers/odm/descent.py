@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
 from dmkc.clusterers.odm.distribution import DistributionObjective, Point, Steps, best_part
-from dmkc.clusterers.together import Fit, Step
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
 from dmkc.scan.multiclass import Scores

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.learned import Learned
+from dmkc.clusterers.fits import Fit, Learned, Stage, race
+from dmkc.clusterers.model import ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights, loss_shape, race_rows
 from dmkc.clusterers.odm.descent import ConstrainedRows, DistributionFit, distribution_fit
 from dmkc.clusterers.odm.distribution import DistributionObjective, DistributionSettings, Point
 from dmkc.clusterers.odm.starts import starting_points
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Stage, race
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.space import ScoreSpace
-from dmkc.clusterers.together import Fit
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.scan.distribution import DistributionSums

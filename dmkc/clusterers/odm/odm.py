@@ -12,9 +12,9 @@ from dmkc.clusterers.base import (
     Job,
     KernelClusterer,
 )
-from dmkc.clusterers.described import landmarks_fact
+from dmkc.clusterers.estimator import landmarks_fact
 from dmkc.clusterers.labelling import Known
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner
@@ -22,7 +22,6 @@ from dmkc.clusterers.odm.starts import check_starts
 from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.errors import UserError

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from dmkc.clusterers.fits import Named
 from dmkc.clusterers.odm.constrained import RaceRows
 from dmkc.clusterers.odm.distribution import DistributionObjective, Point
 from dmkc.clusterers.odm.relaxation import Mixture, relaxed_start
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import check_init, starts_on_sample
 from dmkc.constraints.assign import TwoSides
 from dmkc.errors import UserError

@@ -5,12 +5,6 @@ file of the command line, and the report.
 """
 
 from dmkc.clusterers.parameters.declaration import (
-    Parameter,
-    check_signature,
-    init_from,
-    with_parameters,
-)
-from dmkc.clusterers.parameters.kinds import (
     Flag,
     Integer,
     IntegerOrRange,
@@ -21,9 +15,13 @@ from dmkc.clusterers.parameters.kinds import (
     OneOf,
     OneOfOrRows,
     Other,
+    Parameter,
     RowsOrShare,
     Seed,
     Starts,
+    check_signature,
+    init_from,
+    with_parameters,
 )
 
 __all__ = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dmkc.clusterers.parameters.declaration import Parameter
-from dmkc.clusterers.parameters.kinds import (
+from dmkc.clusterers.parameters.declaration import (
     Integer,
     Kernels,
     Number,
     OneOf,
     OneOfOrRows,
     Other,
+    Parameter,
     RowsOrShare,
     Seed,
     Starts,

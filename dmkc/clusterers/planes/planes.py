@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.described import Picture
+from dmkc.clusterers.estimator import Picture
 from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
-from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
+    ADVICE,
+    Course,
     PlaneFeatures,
     PlaneSettings,
     PlanesLearned,
