@@ -28,8 +28,9 @@ from dmkc.cli import (
     select,
     submit,
 )
-from dmkc.cli.errors import Failure, UserError, is_users, sentence
-from dmkc.cli.method_help import focus
+from dmkc.cli.common import Failure, is_users, sentence
+from dmkc.cli.options import focus
+from dmkc.errors import UserError
 
 COMMANDS = (
     fit,

@@ -12,8 +12,7 @@ import yaml
 from dask.utils import format_bytes
 
 from dmkc import cluster
-from dmkc.cli.common import add_command, print_pairs, say
-from dmkc.cli.errors import Failure
+from dmkc.cli.common import Failure, add_command, print_pairs, say
 from dmkc.cli.options import as_argument
 from dmkc.cluster.opening import dashboard_of
 from dmkc.cluster.queues import script

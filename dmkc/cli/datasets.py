@@ -13,13 +13,21 @@ import numpy as np
 import zarr
 
 from dmkc import datasets as library
-from dmkc.cli import outputs
-from dmkc.cli.common import add_cluster, add_command, add_force, client_of, print_pairs, say
-from dmkc.cli.errors import Failure, UserError
+from dmkc.cli import runs
+from dmkc.cli.common import (
+    Failure,
+    add_cluster,
+    add_command,
+    add_force,
+    client_of,
+    print_pairs,
+    say,
+)
 from dmkc.cli.options import as_argument
 from dmkc.clusterers.parameters.declaration import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
+from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
 
 OWN = ("n", "seed", "chunks", "dtype")
@@ -104,7 +112,7 @@ def _why_empty(place: str | None) -> str:
 
 
 def _make(args: argparse.Namespace) -> None:
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     start = "recipe_"
     chosen = {k.removeprefix(start): v for k, v in vars(args).items() if k.startswith(start)}
     try:
@@ -119,7 +127,7 @@ def _make(args: argparse.Namespace) -> None:
 
 
 def _copy(args: argparse.Namespace) -> None:
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     data = library.load(args.name, args.folder)
     more = {"columns": list(data.columns), "source": Path(data.source).name}
     if data.classes is not None:
@@ -130,7 +138,7 @@ def _copy(args: argparse.Namespace) -> None:
 def _fetch(args: argparse.Namespace) -> None:
     from sklearn.datasets import fetch_openml
 
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     which: dict[str, Any] = (
         {"data_id": int(args.name)} if args.name.isdigit() else {"name": args.name}
     )
@@ -160,7 +168,7 @@ def _write(
 ) -> None:
     """Write X and y to a group that appears when it is whole."""
     with staged(path, replace=args.force) as folder:
-        attributes = outputs.mark("dataset", name=name, **more)
+        attributes = runs.mark("dataset", name=name, **more)
         group = zarr.create_group(store=folder, zarr_format=3, attributes=attributes)
         for key, values in (("X", X), ("y", y)):
             rows = min(DEFAULT_CHUNK, len(values))
@@ -168,7 +176,7 @@ def _write(
                 key, shape=values.shape, chunks=(rows, *values.shape[1:]), dtype=values.dtype
             )
             if isinstance(values, da.Array):
-                outputs.store(values, array)
+                runs.store(values, array)
             else:
                 array[...] = values
     print(f"{args.out}: X {X.shape[0]} x {X.shape[1]} {X.dtype}, y {y.shape[0]}")

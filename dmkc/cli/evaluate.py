@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dmkc.cli.common import add_cluster, add_command, client_of, print_pairs
-from dmkc.cli.errors import UserError
 from dmkc.cli.labels import read_labels
+from dmkc.errors import UserError
 from dmkc.metrics import Contingency, all_metrics, contingency
 
 EXAMPLE = "dmkc evaluate y-labels.zarr truth.csv::class"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmkc import __version__
-from dmkc.cli import outputs, runs
+from dmkc.cli import runs
 from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
     add_cluster,
@@ -22,27 +22,31 @@ from dmkc.cli.common import (
     add_force,
     add_voice,
     client_of,
+    is_users,
     kernel_text,
     print_pairs,
     say,
+    sentence,
     voice,
 )
-from dmkc.cli.errors import UserError, is_users, sentence
 from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
-from dmkc.cli.method_help import method_class
 from dmkc.cli.options import (
     Words,
     add_parameters,
     as_argument,
     estimator_values,
     given_parameters,
+    method_class,
+    params_text,
+    read_params,
+    resolve,
 )
-from dmkc.cli.params import params_text, read_params, resolve
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import Table, add_input, input_name, open_table
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
+from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
@@ -104,7 +108,7 @@ def run(args: argparse.Namespace) -> None:
             return
         args, order, folder = found
     else:
-        order, folder = ordered(args), outputs.run_target(args.out, args.force)
+        order, folder = ordered(args), runs.run_target(args.out, args.force)
     with contextlib.chdir(order.folder):
         _perform(args, order, folder, fresh=not runs.is_begun(folder) or args.force)
 
@@ -157,7 +161,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         say(f"there is no run at {args.resume} yet; starting one", args.quiet)
         args.out = args.resume
         # A run that was killed before it had an order has left its log.
-        return args, ordered(args), outputs.run_target(args.out, force=True)
+        return args, ordered(args), runs.run_target(args.out, force=True)
     if given_parameters(args) or args.params or args.method:
         raise UserError("--resume goes on with the parameters of the run; give none of them.")
     then = build_parser().parse_args(order.words)
@@ -182,7 +186,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     truth = None if args.truth is None else _truth(args.truth, table)
     for note in table.notes:
         say(note, args.quiet)
-    is_new = outputs.make_run_folder(folder)
+    is_new = runs.make_run_folder(folder)
     if fresh:
         runs.forget(folder)
     with RunLog(folder) as log:
@@ -207,7 +211,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
             if fresh and is_users(problem):
                 runs.forget(folder)
                 if is_new:
-                    outputs.discard_run(folder)
+                    runs.discard_run(folder)
             elif not isinstance(problem, CheckpointError):
                 runs.write_status(folder, "ended early", reason=sentence(problem))
                 say(f"go on with it: dmkc fit --resume {folder}", args.quiet)
@@ -250,8 +254,8 @@ def _fit(
     seconds = time.perf_counter() - began
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.
-    outputs.clear_results(folder)
-    outputs.write_text(folder / "params.yaml", params)
+    runs.clear_results(folder)
+    runs.write_text(folder / "params.yaml", params)
     model.save(folder / "model.zarr")
     n = write_stored_labels(model.labels_, table.X, folder / "labels.zarr", False, args.quiet)
     log.info("%d labels written", n)
@@ -275,7 +279,7 @@ def _fit(
             notes=table.notes,
         )
     # Last, since it says that the run is finished.
-    outputs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
+    runs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 

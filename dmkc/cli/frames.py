@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dmkc.cli.errors import UserError
+from dmkc.errors import UserError
 
 LARGE_BYTES = 256 << 20
 """CSV files beyond this size are read in pieces on every pass."""

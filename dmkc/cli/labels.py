@@ -12,9 +12,9 @@ import dask.array as da
 import numpy as np
 import zarr
 
-from dmkc.cli import frames, outputs
-from dmkc.cli.errors import UserError
+from dmkc.cli import frames, runs
 from dmkc.cli.tables import kind_of, read_npz, split_name
+from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
 
 CHUNK_ROWS = 1 << 20
@@ -45,13 +45,13 @@ def write_labels(
             shape=(n,),
             chunks=(max(min(n, CHUNK_ROWS), 1),),
             dtype=values.dtype,
-            attributes=outputs.mark("labels"),
+            attributes=runs.mark("labels"),
         )
         if isinstance(values, da.Array):
             # Every stored chunk is written by one task only.
             aligned = values.rechunk(array.chunks, method="tasks")
             with _bar(quiet):
-                outputs.store(aligned, array)
+                runs.store(aligned, array)
         else:
             for start in range(0, n, CHUNK_ROWS):
                 array[start : start + CHUNK_ROWS] = values[start : start + CHUNK_ROWS]
@@ -95,7 +95,7 @@ def read_labels(where: str) -> Any:
 
 def _zarr(path: str, name: str | None) -> da.Array:
     place: Any = path if "://" in path else Path(path)
-    if "://" not in path and outputs.is_run_folder(place) and name is None:
+    if "://" not in path and runs.is_run_folder(place) and name is None:
         place = place / "labels.zarr"
     try:
         node = zarr.open(store=place, mode="r")

@@ -10,23 +10,14 @@ from typing import Any
 import numpy as np
 
 from dmkc.cli.answers import add_answers, answers_of, write_answers
-from dmkc.cli.common import (
-    add_command,
-    add_voice,
-    client_of,
-    kernel_text,
-    print_pairs,
-    say,
-    shown,
-)
-from dmkc.cli.errors import UserError
+from dmkc.cli.common import add_command, add_voice, client_of, kernel_text, print_pairs, say, shown
 from dmkc.cli.fit import add_method, chosen
-from dmkc.cli.method_help import method_class
-from dmkc.cli.options import as_argument, estimator_values
+from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
 from dmkc.clusterers.parameters.declaration import whole_number
-from dmkc.selection.asking import Asking
+from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
+from dmkc.selection.questions import Asking
 from dmkc.selection.run import select
 
 EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --ask 10 --answers answers.csv"

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from dmkc.cli import frames
-from dmkc.cli.errors import UserError
 from dmkc.cli.frames import TableOptions
 from dmkc.cli.options import as_argument
 from dmkc.data import as_rows
+from dmkc.errors import UserError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}

@@ -15,7 +15,7 @@ from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, axes_of
 from dmkc.selection.choose import Selection
-from dmkc.selection.evidence import in_units
+from dmkc.selection.scores import in_units
 
 OTHERS = "#c4c4c4"
 

@@ -9,9 +9,18 @@ import scipy.sparse as sp
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.names import has_margin
 from dmkc.plot.rows import cluster_sizes, sample, take
-from dmkc.plot.style import COLOURS, GREY, PALE, axes_of, bars, legend, names_and_tones, note
+from dmkc.plot.style import (
+    COLOURS,
+    GREY,
+    PALE,
+    axes_of,
+    bars,
+    has_margin,
+    legend,
+    names_and_tones,
+    note,
+)
 
 RASTER_ABOVE = 1_000  # larger clouds of points become a picture inside SVG and PDF files
 

@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.names import feature_name, kernel_names
-from dmkc.plot.style import COLOURS, GREY, axes_of, bars, legend, note
+from dmkc.plot.style import COLOURS, GREY, axes_of, bars, feature_name, kernel_names, legend, note
 
 
 def convergence(model: Any, ax: Axes | None = None) -> Axes:

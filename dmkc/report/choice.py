@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dmkc import plot
+from dmkc.clusterers.estimator import Choice, RowClusterer
 from dmkc.report import page
-from dmkc.report.figures import inline_svg
-from dmkc.report.page import Markup
+from dmkc.report.page import Markup, inline_svg
 
 SHOWN = 12
 """Candidates in the table; the picture has all of them."""
@@ -19,11 +19,8 @@ ABOUT = ("score", "contradictions", "alternative", "n_clusters", "chosen")
 """What is known of a candidate besides the criteria and what it is made of."""
 
 
-def choice_parts(model: Any, drawn: Any) -> list[Markup]:
-    """Parts of a section about what was tried, for models that had something to choose."""
-    choice = model._choice()
-    if choice is None:
-        return []
+def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup]:
+    """Parts of a section about what was tried."""
     records = choice.records
     numbers = "chosen" in records[0]
     words = (

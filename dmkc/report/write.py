@@ -16,8 +16,7 @@ from dmkc.data import as_rows
 from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
 from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
-from dmkc.report.figures import inline_svg
-from dmkc.report.page import Markup
+from dmkc.report.page import Markup, inline_svg
 
 SAMPLE = 4000
 TOP_COLUMNS = 8
@@ -87,7 +86,9 @@ def write_report(
         page.bullets(notes, "notes"),
         page.section("What was found", _pictures(model, drawn, labels)),
     ]
-    body.append(page.section("What else was tried", *choice_parts(model, drawn)))
+    choice = model._choice()
+    if choice is not None:
+        body.append(page.section("What else was tried", *choice_parts(model, choice, drawn)))
     if truth is not None:
         body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
     body += [

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dmkc.errors import UserError
-from dmkc.selection.asking import Asking
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
-from dmkc.selection.questions import Opinions, Told, best_pairs, clearness, rows_to_move
+from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness, rows_to_move
 from dmkc.selection.scores import agreements
 
 DIFFERENT = 0.5

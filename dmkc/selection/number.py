@@ -19,9 +19,14 @@ from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import RowRecord
 from dmkc.errors import UserError
-from dmkc.selection.combine import mean_rescaled
-from dmkc.selection.evidence import Evidence, gaussian_cloud
-from dmkc.selection.scores import modularity, silhouette, stability
+from dmkc.selection.scores import (
+    Evidence,
+    gaussian_cloud,
+    mean_rescaled,
+    modularity,
+    silhouette,
+    stability,
+)
 
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""

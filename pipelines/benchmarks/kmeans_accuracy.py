@@ -23,7 +23,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from common import left_out, one_by_one, table, write
 from dmkc import HierarchicalKernelKMeans, KernelKMeans, MultipleKernelKMeans
-from dmkc.clusterers.kmeans.reduction import Reduction, reduce
+from dmkc.clusterers.kmeans.partitions import Reduction, reduce
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import load

@@ -10,8 +10,7 @@ import numpy as np
 
 from dmkc.clusterers.base import Job
 from dmkc.clusterers.estimator import Picture
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Integer, Integers, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
 from dmkc.master import hierarchy

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Flag, Parameter, shared
 from dmkc.kernels import Gaussian, Kernel
 from dmkc.master.partition import Partition, average, combined

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
 from dmkc.master.partition import Partition, mkkm, simple_mkkm
