@@ -16,11 +16,9 @@ from dmkc.kernels import FeatureMap
 from dmkc.kernels.base import StoredMap, map_of
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.modelfile.plans import StoredPlan, build_plan, plan_arrays, plan_settings, read_plan
-from dmkc.modelfile.values import ModelFileError
+from dmkc.modelfile.values import Arrays, ModelFileError, read_count, read_flag, read_precision
 from dmkc.scan.assign import Frame
 
-PRECISIONS = ("float32", "float64")
-Arrays = dict[str, np.ndarray]
 DECISIONS = ("none", "sign", "largest", "nearest")
 OWN = ("tilts", "squares", "factors", "matrix", "offsets", "centres")
 
@@ -62,26 +60,6 @@ def check_arrays(arrays: Arrays, wanted: Mapping[str, tuple[int, ...]]) -> None:
             )
         if not np.isfinite(arrays[name]).all():
             raise ModelFileError(f"The array {name!r} holds values that are not finite.")
-
-
-def read_precision(stored: dict[str, Any]) -> np.dtype:
-    if stored.get("dtype") not in PRECISIONS:
-        found = stored.get("dtype")
-        raise ModelFileError(f"The precision must be float32 or float64, not {found!r}.")
-    return np.dtype(stored["dtype"])
-
-
-def read_count(stored: dict[str, Any], name: str, what: str) -> int:
-    value = stored.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ModelFileError(f"{what} must be a positive number, not {value!r}.")
-    return value
-
-
-def read_flag(stored: dict[str, Any], name: str) -> bool:
-    if not isinstance(stored.get(name), bool):
-        raise ModelFileError(f"{name!r} must be true or false, not {stored.get(name)!r}.")
-    return stored[name]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ import numpy as np
 from dmkc.errors import UserError
 from dmkc.kernels import KERNELS, Kernel
 
+Arrays = dict[str, np.ndarray]
+"""Arrays of a model by their names in the file."""
+PRECISIONS = ("float32", "float64")
 MOST_VALUES = 100_000
 """Arrays beyond this size are data and not settings."""
 DTYPES = ("bool", "int32", "int64", "float32", "float64", "object")
@@ -208,3 +211,23 @@ def _decode_array(stored: dict) -> np.ndarray:
     if stored["dtype"] == "object" and not all(isinstance(item, str) for item in values):
         raise ModelFileError("A stored array of texts holds something else.")
     return np.array(values, dtype=stored["dtype"]).reshape(stored["shape"])
+
+
+def read_precision(stored: dict[str, Any]) -> np.dtype:
+    if stored.get("dtype") not in PRECISIONS:
+        found = stored.get("dtype")
+        raise ModelFileError(f"The precision must be float32 or float64, not {found!r}.")
+    return np.dtype(stored["dtype"])
+
+
+def read_count(stored: dict[str, Any], name: str, what: str) -> int:
+    value = stored.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ModelFileError(f"{what} must be a positive number, not {value!r}.")
+    return value
+
+
+def read_flag(stored: dict[str, Any], name: str) -> bool:
+    if not isinstance(stored.get(name), bool):
+        raise ModelFileError(f"{name!r} must be true or false, not {stored.get(name)!r}.")
+    return stored[name]
