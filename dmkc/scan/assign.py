@@ -1,4 +1,4 @@
-"""The scans of k-means: sums of the rows nearest to each centroid, costs, and far-away rows.
+"""The scans of k-means: sums of the rows nearest to each centroid, costs, far-away rows; Gram sums.
 
 A scan takes the centroids of a batch of starts.  Everything is formed leaf by leaf, so that no bit
 depends on how rows are cut into blocks.
@@ -6,16 +6,16 @@ depends on how rows are cut into blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import split_weights
+from dmkc.data import RowRecord, split_weights
 from dmkc.scan import nearest as loops
-from dmkc.scan.base import Scan, leaves
+from dmkc.scan.base import LeafScan, Scan, leaves
 from dmkc.scan.cuts import row_hashes
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
 from dmkc.scan.requests import SharedScan
@@ -241,3 +241,19 @@ def _uniform(first_row: int, n: int, seed: int) -> np.ndarray:
     bits ^= bits >> np.uint64(32)
     bits *= np.uint64(0xD6E8FEB86659FD93)
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+@dataclass(frozen=True)
+class GramScan(LeafScan):
+    """Sums over rows of outer products of features, of the kernels' own k(x, x), of weights."""
+
+    make: Callable[[RowRecord], tuple[np.ndarray, np.ndarray]]
+    """From what is stored of a leaf to its features and the kernels' values k(x, x)."""
+    name = "gram"
+
+    def leaf(self, record: RowRecord) -> Node:
+        features, own = self.make(record)
+        weights = record.weights_in(np.dtype(np.float64))
+        if record.weights is not None:
+            features = features * np.sqrt(weights)[:, None]
+        return features.T @ features, weights @ own, np.array([weights.sum()])

@@ -39,7 +39,7 @@ from dmkc.kernels import FeatureMap, Kernel, as_bank
 from dmkc.kernels.unit import Embedding, RowScales, UnitFeatures
 from dmkc.master.partition import Partition
 from dmkc.progress import Progress
-from dmkc.scan.gram import GramScan
+from dmkc.scan.assign import GramScan
 from dmkc.scan.grid import Node
 
 CUT_OFF = 1e-10
