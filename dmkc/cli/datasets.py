@@ -29,6 +29,7 @@ from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
+from dmkc.typing import PerRow, TableLike
 
 OWN = ("n", "seed", "chunks", "dtype")
 """Arguments of every generator that the command has options of its own for."""
@@ -164,7 +165,7 @@ def _fetch(args: argparse.Namespace) -> None:
 
 
 def _write(
-    path: Path, args: argparse.Namespace, X: Any, y: Any, name: str, more: dict[str, Any]
+    path: Path, args: argparse.Namespace, X: TableLike, y: PerRow, name: str, more: dict[str, Any]
 ) -> None:
     """Write X and y to a group that appears when it is whole."""
     with staged(path, replace=args.force) as folder:

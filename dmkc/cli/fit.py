@@ -50,6 +50,7 @@ from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
+from dmkc.typing import PerRow, TableLike
 
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
@@ -243,7 +244,7 @@ def _fit(
     args: argparse.Namespace,
     model: Any,
     table: Table,
-    truth: Any,
+    truth: PerRow,
     folder: Path,
     params: str,
     log: logging.Logger,
@@ -283,7 +284,9 @@ def _fit(
     log.info("done")
 
 
-def write_stored_labels(labels: Any, X: Any, path: Path, replace: bool, quiet: bool) -> int:
+def write_stored_labels(
+    labels: PerRow, X: TableLike, path: Path, replace: bool, quiet: bool
+) -> int:
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
     return write_labels(labels, path, lengths=lengths, replace=replace, quiet=quiet)

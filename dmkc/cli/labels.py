@@ -16,6 +16,7 @@ from dmkc.cli import frames, runs
 from dmkc.cli.tables import kind_of, read_npz, split_name
 from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
+from dmkc.typing import PerRow
 
 CHUNK_ROWS = 1 << 20
 NAMES = ("labels", "y", "truth", "target")
@@ -23,7 +24,7 @@ NAMES = ("labels", "y", "truth", "target")
 
 
 def write_labels(
-    labels: Any,
+    labels: PerRow,
     path: Path,
     *,
     lengths: Sequence[int] | None = None,

@@ -17,6 +17,7 @@ from dmkc.cli.frames import TableOptions
 from dmkc.cli.options import as_argument
 from dmkc.data import as_rows
 from dmkc.errors import UserError
+from dmkc.typing import TableLike
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}
@@ -28,7 +29,7 @@ SPARSE_KEYS = {"format", "shape", "data"}
 class Table:
     """Input rows in the form a clusterer takes."""
 
-    X: Any
+    X: TableLike
     n_rows: int | None
     """None when only a pass over the file would tell."""
     kept: np.ndarray | None = None

@@ -24,6 +24,7 @@ from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
+from dmkc.typing import MaybeClient, NamedValues, PerRow, TableLike
 
 BY_SCORE = (
     "Left to right is the score whose sign decides; bottom to top is the largest variation that "
@@ -53,7 +54,7 @@ class Picture:
 class Choice:
     """What a fit has chosen without labels."""
 
-    records: list[dict[str, Any]]
+    records: list[NamedValues]
     """One per number of clusters, or per candidate, that was tried."""
     confidence: float | None
     """None where only the number of clusters was open."""
@@ -92,7 +93,7 @@ class Described:
     start_: str
     n_iter_: int
     n_scans_: int
-    history_: list[dict[str, Any]]
+    history_: list[NamedValues]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -165,26 +166,26 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any
-    client: Any
+    client: MaybeClient
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Any:
         """Cluster the rows of `X`; `y` is ignored."""
 
     @abstractmethod
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         """How a fit of these rows cuts and holds what it trains on."""
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> PerRow:
         """Fit and return `labels_`."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: TableLike) -> PerRow:
         """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr)."""
         rows = self._new_rows(X)
         return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """What the model makes of every row of `X`, in the form of `X`."""
         rows = self._new_rows(X)
         pipeline = self.model_.feature_pipeline()
@@ -212,7 +213,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         """Precision of what `transform` returns."""
         return self.model_.features.plan.dtype
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _new_rows(self, X: TableLike) -> Rows:
         check_is_fitted(self)
         rows = as_rows(X, order=self._views())
         try:

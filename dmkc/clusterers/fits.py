@@ -17,6 +17,7 @@ import numpy as np
 
 from dmkc.clusterers.rowset import RowSet
 from dmkc.scan.requests import Answer, Request
+from dmkc.typing import NamedValues
 
 End = TypeVar("End")
 Fit = Generator[Request[Answer], Answer, End]
@@ -128,7 +129,7 @@ class Learned(Generic[Kept, Settings]):
     """Name of the start that it began from."""
     settings: Settings
     """What was asked for, with everything calibrated that was left open."""
-    selection: list[dict[str, Any]] | None = None
+    selection: list[NamedValues] | None = None
     """Scores of all that was chosen from, where something was left open."""
     details: dict[str, Any] = field(default_factory=dict)
     """Further fitted attributes of the estimator, by name."""

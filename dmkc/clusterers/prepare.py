@@ -34,6 +34,7 @@ from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.survey import Survey, SurveyScan
+from dmkc.typing import PerRow
 
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
@@ -83,8 +84,8 @@ class FeatureSettings:
     kernels: tuple[Kernel, ...]
     scale: str | None
     rank: int
-    landmarks: Any
-    """A name, an array of rows, or a `LandmarkChooser`."""
+    landmarks: str | np.ndarray | LandmarkChooser
+    """A name, an array of rows, or what chooses them."""
     dtype: str
     mode: str
     store_path: str | None
@@ -152,7 +153,7 @@ def prepare(
     engine: Engine,
     settings: FeatureSettings,
     min_rows: int,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     context: Any = None,
 ) -> Prepared:
     """Survey the rows, build the feature map and hold (or plan) the columns.

@@ -15,6 +15,7 @@ from dmkc.data import labelled, lazy, store, views
 from dmkc.data.blocks import check_dimensions
 from dmkc.data.rows import Rows, array_rows, frame_rows, sparse_rows
 from dmkc.errors import UserError, UserTypeError
+from dmkc.typing import TableLike
 
 ACCEPTED = (
     "a NumPy array, a list of rows, a pandas or Dask DataFrame, a Dask array, an xarray "
@@ -23,7 +24,9 @@ ACCEPTED = (
 )
 
 
-def as_rows(X: Any, *, variable: str | None = None, order: Mapping[str, Any] | None = None) -> Rows:
+def as_rows(
+    X: TableLike, *, variable: str | None = None, order: Mapping[str, Any] | None = None
+) -> Rows:
     """Check X and return its rows; rows that have been checked are returned as they are.
 
     variable chooses an array of a Zarr group or a variable of an xarray Dataset; order are the
@@ -81,7 +84,7 @@ def _view(name: Any, part: Any) -> Rows:
         raise type(problem)(f"View {name!r}: {problem}") from None
 
 
-def _is(X: Any, module: str, name: str) -> bool:
+def _is(X: TableLike, module: str, name: str) -> bool:
     """Whether X is of a class of a module, without importing the module for it."""
     loaded = sys.modules.get(module)
     kind = getattr(loaded, name, None)

@@ -12,6 +12,7 @@ import numpy as np
 
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.errors import UserError
+from dmkc.typing import PerRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def constrained(values: Any, first: int, places: np.ndarray) -> RowRecord:
     return RowRecord(values, constrained=numbers)
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Any:
+def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
     """Weights as a float64 vector, in memory or a Dask array; one per row, none negative."""
     if isinstance(sample_weight, da.Array):
         weights = sample_weight.astype(np.float64)

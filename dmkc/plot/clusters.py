@@ -21,11 +21,12 @@ from dmkc.plot.style import (
     names_and_tones,
     note,
 )
+from dmkc.typing import PerRow, TableLike
 
 RASTER_ABOVE = 1_000  # larger clouds of points become a picture inside SVG and PDF files
 
 
-def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
+def sizes(model: Any, labels: PerRow = None, ax: Axes | None = None) -> Axes:
     """Rows of every cluster, from `labels_` unless other labels are given.
 
     Examples
@@ -46,8 +47,8 @@ def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
 
 def embedding(
     model: Any,
-    X: Any,
-    labels: Any = None,
+    X: TableLike,
+    labels: PerRow = None,
     max_points: int = 5000,
     seed: int = 0,
     ax: Axes | None = None,
@@ -103,7 +104,7 @@ def scattered(ax: Axes, places: np.ndarray, found: np.ndarray, given: bool = Fal
 
 
 def margins(
-    model: Any, X: Any, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
+    model: Any, X: TableLike, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
 ) -> Axes:
     """How far rows lie from the boundary: scores, or the lead over the runner-up cluster.
 

@@ -11,6 +11,7 @@ from dmkc import plot
 from dmkc.clusterers.estimator import Choice, RowClusterer
 from dmkc.report import page
 from dmkc.report.page import Markup, inline_svg
+from dmkc.typing import NamedValues
 
 SHOWN = 12
 """Candidates in the table; the picture has all of them."""
@@ -43,11 +44,11 @@ def _card(name: str, ax: Any, words: str) -> Markup:
     return page.figure(inline_svg(ax, name, f"{title}. {words}"), words)
 
 
-def _criteria(records: list[dict[str, Any]]) -> list[str]:
+def _criteria(records: list[NamedValues]) -> list[str]:
     return [name for name in records[0] if name not in (*MADE_OF, *ABOUT)]
 
 
-def _numbers(records: list[dict[str, Any]]) -> list[Markup]:
+def _numbers(records: list[NamedValues]) -> list[Markup]:
     names = _criteria(records)
     rows = [
         (
@@ -60,7 +61,7 @@ def _numbers(records: list[dict[str, Any]]) -> list[Markup]:
     return [page.table(("number", *names, "score"), rows)]
 
 
-def _candidates(records: list[dict[str, Any]]) -> list[Markup]:
+def _candidates(records: list[NamedValues]) -> list[Markup]:
     names = _criteria(records)
     asked = any(r["contradictions"] for r in records)
     moves = ("rows that answers would move",) if asked else ()

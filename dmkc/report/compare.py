@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dmkc.metrics import Contingency, all_metrics, contingency
 from dmkc.plot import sample, take
+from dmkc.typing import PerRow, TableLike
 
 K_MEANS_ROWS = 100_000
 """k-means runs in this process, so larger data are sampled down to this many rows for it."""
@@ -31,7 +32,7 @@ class Comparison:
     """Rows that k-means was fitted to and measured on."""
 
 
-def with_truth(X: Any, truth: Any, labels: Any, n_clusters: int) -> Comparison:
+def with_truth(X: TableLike, truth: PerRow, labels: PerRow, n_clusters: int) -> Comparison:
     """Metrics of `labels` for all rows, and of k-means on standardised columns."""
     positions, rows = sample(X, K_MEANS_ROWS)
     table = contingency(truth, labels)

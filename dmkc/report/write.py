@@ -17,6 +17,7 @@ from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
 from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.page import Markup, inline_svg
+from dmkc.typing import PerRow, TableLike
 
 SAMPLE = 4000
 TOP_COLUMNS = 8
@@ -47,11 +48,11 @@ SAMPLED = ("embedding", "margins")
 
 def write_report(
     model: Any,
-    X: Any,
+    X: TableLike,
     path: str | os.PathLike[str],
     *,
     title: str,
-    truth: Any = None,
+    truth: PerRow = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
 ) -> Path:
@@ -118,7 +119,7 @@ def _kernels(model: Any) -> list[Markup]:
     return [page.table(("kernel", "gamma", "weight"), rows)] if rows else []
 
 
-def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
+def _pictures(model: Any, drawn: Any, labels: PerRow) -> Markup:
     wide: list[Markup] = []
     beside: list[Markup] = []
     for picture in model._pictures():

@@ -31,6 +31,7 @@ from dmkc.data import Lazy
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
+from dmkc.typing import MaybeClient
 
 Before = list[tuple[LibController, int]]
 """Libraries with the numbers of threads they had."""
@@ -282,7 +283,7 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def open_engine(client: Any = None, owner: Any = None) -> Engine:
+def open_engine(client: MaybeClient = None, owner: Any = None) -> Engine:
     """The engine for `client`, for the current Dask client, or for threads when there is none.
 
     With the estimator that it is for as `owner`, its scans are recorded inside `dmkc.checkpoint`.
@@ -299,7 +300,7 @@ def metered(engine: Engine) -> Engine:
     return engine if count is None else count(engine)
 
 
-def _engine(client: Any) -> Engine:
+def _engine(client: MaybeClient) -> Engine:
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine

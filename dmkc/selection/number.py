@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -27,6 +26,7 @@ from dmkc.selection.scores import (
     silhouette,
     stability,
 )
+from dmkc.typing import NamedValues
 
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
@@ -42,7 +42,7 @@ class NumberChoice:
     """The chosen number of clusters and what was known of all of them."""
 
     n_clusters: int
-    scores: list[dict[str, Any]]
+    scores: list[NamedValues]
     """One per number: `n_clusters`, the criteria, their mean after rescaling `score`, `chosen`."""
 
 

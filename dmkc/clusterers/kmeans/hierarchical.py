@@ -23,6 +23,7 @@ from dmkc.master.partition import (
     tie_breaker,
 )
 from dmkc.scan.engine import ThreadEngine
+from dmkc.typing import MaybeClient, RandomState
 
 NODES = (12, 8)
 SPARSITY = 0.6
@@ -161,19 +162,19 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         normalise: str = "cosine",
         scale: str | None = "standard",
         rank: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
         n_init: int = 10,
         tol: float = 1e-5,
         max_iter: int = 50,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels

@@ -34,6 +34,7 @@ from dmkc.kernels.tiles import evened, scaling_of
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan
+from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 STARTS = ("k-means++", "k-means||", "random")
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
@@ -138,9 +139,9 @@ class KMeans(Clusterer[FramedRows]):
         tol: float = 1e-4,
         scale: str | None = None,
         sample_rows: int = 16384,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -251,7 +252,7 @@ class KMeans(Clusterer[FramedRows]):
     def _summary(self) -> str:
         return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """Distances of every row to all centroids, in scaled columns."""
         return super().transform(X)
 

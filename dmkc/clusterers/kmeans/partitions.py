@@ -41,6 +41,7 @@ from dmkc.master.partition import Partition
 from dmkc.progress import Progress
 from dmkc.scan.assign import GramScan
 from dmkc.scan.grid import Node
+from dmkc.typing import PerRow, TableLike
 
 CUT_OFF = 1e-10
 """Directions with less than this part of the largest eigenvalue of G are noise."""
@@ -160,7 +161,7 @@ class PartitionClusterer(KernelClusterer):
     model_: Any
     kernels: Any
     rank: Any
-    landmarks: Any
+    landmarks: str | np.ndarray
     scale: str | None
     normalise: str
     n_init: int
@@ -294,7 +295,7 @@ class PartitionClusterer(KernelClusterer):
         self.objective_ = self.inertia_ = 0.0
         self.objectives_, self.captured_ = np.zeros(0), 1.0
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """Every row's coordinates in the space in which k-means found the clusters."""
         return super().transform(X)
 

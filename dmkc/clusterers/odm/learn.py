@@ -18,6 +18,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.kernels import FeatureMap
 from dmkc.progress import Progress
 from dmkc.scan.distribution import DistributionSums
+from dmkc.typing import PerRow
 
 DistributionLearned = Learned[DistributionFit, DistributionSettings]
 FromFit = Stage[DistributionFit, DistributionSums, DistributionFit]
@@ -35,7 +36,7 @@ class Learner:
     seed: int
     progress: Progress
 
-    def learn(self, prepared: Prepared, sample_weight: Any) -> DistributionLearned:
+    def learn(self, prepared: Prepared, sample_weight: PerRow) -> DistributionLearned:
         """The best fit over all starts, on all prepared rows."""
         weights = constrained_weights(self.rules, sample_weight)
         sample = race_rows(prepared, self.rules, weights, self.settings, self.seed)
