@@ -15,6 +15,7 @@ import zarr
 from dmkc import datasets as library
 from dmkc.cli import runs
 from dmkc.cli.common import (
+    Commands,
     Failure,
     add_cluster,
     add_command,
@@ -35,7 +36,7 @@ OWN = ("n", "seed", "chunks", "dtype")
 """Arguments of every generator that the command has options of its own for."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
     parser = add_command(commands, "datasets", "list, make or fetch data sets", example, _nothing)
     parser.set_defaults(run=lambda args: parser.error("Choose list, make, fetch or copy"))
@@ -56,7 +57,7 @@ def add(commands: Any) -> None:
         add_force(each)
 
 
-def _add_make(inner: Any) -> None:
+def _add_make(inner: Commands) -> None:
     example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
     make = add_command(inner, "make", "generate a data set", example, _nothing)
     make.set_defaults(run=lambda args: make.error(f"Choose one of {', '.join(RECIPES)}"))

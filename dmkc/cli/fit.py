@@ -17,6 +17,7 @@ from dmkc import __version__
 from dmkc.cli import runs
 from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
+    Commands,
     add_cluster,
     add_command,
     add_force,
@@ -43,7 +44,7 @@ from dmkc.cli.options import (
 )
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import Table, add_input, input_name, open_table
-from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
 from dmkc.errors import UserError
@@ -55,7 +56,7 @@ from dmkc.typing import PerRow, TableLike
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     add_fit(add_command(commands, "fit", "cluster the rows of a file", EXAMPLE, run), "fit")
 
 
@@ -338,7 +339,7 @@ def weights_by_kernel(model: Any) -> dict[str, float]:
 
 
 def _show(found: dict[str, Any], out: Path) -> None:
-    pairs: list[tuple[str, Any]] = []
+    pairs: Facts = []
     for name, value in found.items():
         label = name.replace("_", " ")
         if isinstance(value, dict):

@@ -11,9 +11,10 @@ import numpy as np
 import zarr
 
 from dmkc.cli import runs
-from dmkc.cli.common import add_command, counted, print_pairs
+from dmkc.cli.common import Commands, add_command, counted, print_pairs
 from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
+from dmkc.clusterers.estimator import Facts
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file, load, read_description
 
@@ -21,7 +22,7 @@ EXAMPLE = "dmkc info run"
 PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "say what a model, a run folder or a Zarr store holds"
     parser = add_command(commands, "info", text, EXAMPLE, run)
     parser.add_argument("path", metavar="PATH", help="model.zarr, run folder or Zarr store")
@@ -134,7 +135,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _lines(name: str, value: Any) -> list[tuple[str, Any]]:
+def _lines(name: str, value: Any) -> Facts:
     """A value as lines of text."""
     label = name.replace("_", " ") if name in PLAIN_NAMES else name
     if isinstance(value, dict) and "shape" in value:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from dmkc.cli.common import Commands
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.parameters import Parameter
 from dmkc.clusterers.registry import ESTIMATORS
@@ -158,7 +159,7 @@ def _is_path(text: str) -> bool:
     return False
 
 
-def focus(commands: Any, words: Sequence[str]) -> None:
+def focus(commands: Commands, words: Sequence[str]) -> None:
     """Fit the help of the command that was chosen to the method that was chosen, if any."""
     parser = commands.choices.get(words[0]) if words else None
     if parser is None or not any(action.dest == "method" for action in parser._actions):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from dmkc.cli import runs
-from dmkc.cli.common import add_command, client_of, print_pairs, say
+from dmkc.cli.common import Commands, add_command, client_of, print_pairs, say
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import estimator_values, method_class
 from dmkc.cli.tables import open_table
@@ -18,7 +17,7 @@ from dmkc.planning import plan
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "say what a fit will take: time, scans, memory and a walltime"
     parser = add_command(commands, "plan", text, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"

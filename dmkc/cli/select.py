@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 
 from dmkc.cli.answers import add_answers, answers_of, write_answers
-from dmkc.cli.common import add_command, add_voice, client_of, kernel_text, print_pairs, say, shown
+from dmkc.cli.common import (
+    Commands,
+    add_command,
+    add_voice,
+    client_of,
+    kernel_text,
+    print_pairs,
+    say,
+    shown,
+)
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
+from dmkc.clusterers.estimator import Facts
 from dmkc.clusterers.parameters.declaration import whole_number
 from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
@@ -25,7 +35,7 @@ QUESTIONS = 10
 WORDS = "[y]es, [n]o, [s]kip, [q]uit"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "choose parameters without labels, and ask about pairs of rows"
     parser = add_command(commands, "select", text, EXAMPLE, run)
     parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
@@ -99,8 +109,8 @@ def _word(prompt: str) -> str:
             return letter
 
 
-def _about(found: Selection) -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = [
+def _about(found: Selection) -> Facts:
+    pairs: Facts = [
         ("candidates", len(found.candidates)),
         ("answers", len(found.answers)),
         ("confidence", round(found.confidence, 3)),

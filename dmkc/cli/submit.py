@@ -14,7 +14,7 @@ import yaml
 
 from dmkc import cluster
 from dmkc.cli import runs
-from dmkc.cli.common import Failure, add_command, print_pairs, say
+from dmkc.cli.common import Commands, Failure, add_command, print_pairs, say
 from dmkc.cli.fit import add_fit, estimator_of, ordered, resumed
 from dmkc.cluster import batch
 from dmkc.cluster.schema import QUEUES, Config
@@ -27,7 +27,7 @@ EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/s
 SHOWN = ("round", "scans", "objective", "gap", "changed", "seconds")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "send a fit to a batch queue, coordinator and workers"
     add_fit(add_command(commands, "submit", text, EXAMPLE, _submit), "submit")
     text = "say how a run is doing"

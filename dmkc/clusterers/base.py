@@ -12,7 +12,7 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.fits import Learned
+from dmkc.clusterers.fits import AnyLearned
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
@@ -69,7 +69,7 @@ class Trained(NamedTuple, Generic[ReadyRows]):
     """What training comes to."""
 
     prepared: ReadyRows
-    learned: Learned[Any, Any] | None
+    learned: AnyLearned | None
     all_rows: RowSet | None
     """All rows, where they have been scanned."""
 
@@ -99,14 +99,14 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """Rows that can be scanned."""
 
     @abstractmethod
-    def _learn(self, prepared: ReadyRows, job: Job) -> Learned[Any, Any] | None:
+    def _learn(self, prepared: ReadyRows, job: Job) -> AnyLearned | None:
         """What is learned from prepared rows; None for a single cluster."""
 
     def _store_features(self, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes that do not depend on what was learned, if there are any."""
 
     @abstractmethod
-    def _store_fit(self, learned: Learned[Any, Any], prepared: ReadyRows, rows: Rows) -> None:
+    def _store_fit(self, learned: AnyLearned, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes that are the method's own, `model_` among them."""
 
     def _store_one_cluster(self, prepared: ReadyRows, rows: Rows) -> None:
@@ -116,7 +116,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """The fit in half a sentence."""
         return f"{self.n_iter_} {self._rounds}, objective {self.objective_:.6g}"
 
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Any:
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
 
         With `sample_weight` a row of weight 3 counts as three equal rows.
@@ -149,9 +149,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         prepared = self._prepare(job)
         return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
-    def _store_results(
-        self, learned: Learned[Any, Any] | None, prepared: ReadyRows, rows: Rows
-    ) -> None:
+    def _store_results(self, learned: AnyLearned | None, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes, and warn of a fit that ended early."""
         self._store_features(prepared, rows)
         if learned is None:
@@ -203,7 +201,7 @@ class KernelClusterer(Clusterer[Prepared]):
     @abstractmethod
     def _continue_on_all_rows(
         self, learned: Any, features: FeatureMap, rows: RowSet, job: Job
-    ) -> Any:
+    ) -> AnyLearned:
         """What is learned by at most `polish` more rounds on all rows."""
 
     def _least_clusters(self) -> int:

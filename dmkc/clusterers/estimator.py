@@ -7,10 +7,11 @@ never look for attributes themselves.  Plain answers stand here; a family of met
 from __future__ import annotations
 
 import copy
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 from dmkc.typing import MaybeClient, NamedValues, PerRow, TableLike
 
+Facts: TypeAlias = list[tuple[str, Any]]
+"""Names and values, for tables."""
 BY_SCORE = (
     "Left to right is the score whose sign decides; bottom to top is the largest variation that "
     "the score does not explain."
@@ -113,7 +116,7 @@ class Described:
         """Every parameter as plain Python; one sentence about the first that is wrong."""
         return {p.name: p.check(getattr(self, p.name)) for p in self.declared}
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         """Names and values that only this method has, for the table of what was run."""
         return []
 
@@ -169,7 +172,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     client: MaybeClient
 
     @abstractmethod
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Any:
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Cluster the rows of `X`; `y` is ignored."""
 
     @abstractmethod
@@ -191,7 +194,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         pipeline = self.model_.feature_pipeline()
         return labelling.apply(rows, pipeline, self._dtype, self.model_.n_features, name="feature")
 
-    def save(self, path: Any, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the fitted model to a local path, for `dmkc.load`."""
         from dmkc import modelfile
 
@@ -241,7 +244,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         self.n_features_in_ = rows.n_columns
         self.views_ = dict(rows.views)
 
-    def __sklearn_clone__(self) -> Any:
+    def __sklearn_clone__(self) -> Self:
         """A copy without what was learned; the client of a cluster is shared, not copied."""
         bare = copy.copy(self)
         bare.client = None

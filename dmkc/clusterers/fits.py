@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -139,3 +139,7 @@ class Learned(Generic[Kept, Settings]):
         (found,) = stage.run([Named(self.start, self.fit)])
         converged = found.value.converged or self.fit.converged
         return replace(self, fit=replace(found.value, converged=converged))
+
+
+AnyLearned: TypeAlias = Learned[Any, Any]
+"""The same of any method."""

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import dask.array as da
 import numpy as np
@@ -25,6 +25,8 @@ from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
 
+Labeler: TypeAlias = Callable[[Any], np.ndarray]
+"""From rows, or what is stored of them, to an answer for each."""
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""
 
@@ -154,7 +156,7 @@ class Pipeline:
     """Rows to records to an answer, in one task; one leaf at a time is in memory."""
 
     plan: RowMap
-    answer: Callable[[Any], np.ndarray]
+    answer: Labeler
 
     def __call__(self, rows: Any) -> np.ndarray:
         n = rows.shape[0]
@@ -180,7 +182,7 @@ class Known:
 class Corrected:
     """A pipeline whose answers are known at some places."""
 
-    pipeline: Callable[[Any], np.ndarray]
+    pipeline: Labeler
     places: np.ndarray
     labels: np.ndarray
 
@@ -190,9 +192,7 @@ class Corrected:
         return answers
 
 
-def for_block(
-    pipeline: Callable[[Any], np.ndarray], known: Known | None, block: Block
-) -> Callable[[Any], np.ndarray]:
+def for_block(pipeline: Labeler, known: Known | None, block: Block) -> Labeler:
     """The pipeline for one block, with the labels that are known of its rows."""
     if known is None:
         return pipeline
@@ -236,7 +236,7 @@ def block_rows(rows: Rows, width: int, leaf_rows: int, threads: int) -> int:
 
 def lazily(
     blocks: list[Block],
-    pipeline: Callable[[Any], np.ndarray],
+    pipeline: Labeler,
     dtype: np.dtype,
     n_out: int | None,
     known: Known | None = None,
@@ -256,16 +256,16 @@ def lazily(
     return da.Array(whole, layer, chunks, dtype=dtype)
 
 
-def _call(pipeline: Callable[[Any], np.ndarray], block: Block) -> tuple:
+def _call(pipeline: Labeler, block: Block) -> tuple:
     """A task that answers one block."""
     if isinstance(block, Lazy):
         return (partial(_answer, pipeline), block.delayed.key)
     return (partial(_load_and_answer, pipeline, block),)
 
 
-def _answer(pipeline: Callable[[Any], np.ndarray], values: Any) -> np.ndarray:
+def _answer(pipeline: Labeler, values: Any) -> np.ndarray:
     return pipeline(values)
 
 
-def _load_and_answer(pipeline: Callable[[Any], np.ndarray], block: Block) -> np.ndarray:
+def _load_and_answer(pipeline: Labeler, block: Block) -> np.ndarray:
     return pipeline(load(block))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dmkc
-from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.kernels import Kernel, as_bank
 from dmkc.plot import kernel_names
 from dmkc.selection.choose import SURE
@@ -22,7 +22,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "dask", "numba", "cvxpy", "clarab
 def run_facts(model: RowClusterer, n_rows: int, n_columns: int, seconds: float | None) -> list:
     """Names and values for the table of what was run."""
     columns = model.model_.label_pipeline().plan
-    found: list[tuple[str, Any]] = [
+    found: Facts = [
         ("rows", f"{n_rows:,}"),
         ("columns", f"{n_columns:,}"),
         ("clusters", model.n_clusters_),

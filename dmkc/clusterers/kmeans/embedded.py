@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.scan.assign import PLAIN, Centroids
+from dmkc.scan.engine import Make
 
 TOLERANCE = 1e-6
 """Squared moves of the centroids at which k-means stops, as a part of the rows' mean square."""
@@ -75,7 +75,7 @@ def embedded_points(rows: RowSet, embedding: Embedding, mean_square: float) -> t
 
     They are held where they are if they fit in memory, else made anew on every scan.
     """
-    make: Callable[[Any], Any] = Embedded(embedding)
+    make: Make = Embedded(embedding)
     if isinstance(rows, SampleRows):
         rows.n_scans += 2
         few, weights = embedding(rows.record), rows.weights

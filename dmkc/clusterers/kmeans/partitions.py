@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.estimator import landmarks_fact
+from dmkc.clusterers.estimator import Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, FitEnd, Learned, Named, race
 from dmkc.clusterers.kmeans.embedded import (
     PartitionModel,
@@ -303,5 +303,5 @@ class PartitionClusterer(KernelClusterer):
     def _dtype(self) -> np.dtype:
         return np.dtype(np.float64)
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         return [landmarks_fact(self)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
-from dmkc.clusterers.estimator import Choice, landmarks_fact
+from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
@@ -171,14 +171,14 @@ class MarginClusterer(KernelClusterer):
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         open_C = self.threshold == "unit" and self.C in (None, "auto")
         found = [("C", f"{self.C_:.4g}" + (" (from the data)" if open_C else ""))]
         if "balance_" in vars(self):  # files of the first release do not hold it
             limit = "none" if self.balance_ is None else f"{self.balance_:g}"
             found.append(("balance", "rows weighted by cluster" if self.n_clusters_ > 2 else limit))
         choice = self._choice()
-        chosen: list[tuple[str, Any]] = []
+        chosen: Facts = []
         if choice is not None and choice.confidence is not None:
             chosen.append(("candidates tried", len(choice.records)))
             chosen.append(("confidence of the choice", f"{choice.confidence:.2f}"))

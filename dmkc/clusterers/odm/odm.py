@@ -12,7 +12,7 @@ from dmkc.clusterers.base import (
     Job,
     KernelClusterer,
 )
-from dmkc.clusterers.estimator import landmarks_fact
+from dmkc.clusterers.estimator import Facts, landmarks_fact
 from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
@@ -337,7 +337,7 @@ class MarginDistributionClustering(KernelClusterer):
         labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         rows = len(self.constrained_rows_)
         return [
             ("C", f"{self.C_:.4g}"),

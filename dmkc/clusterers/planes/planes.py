@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.estimator import Picture
+from dmkc.clusterers.estimator import Facts, Picture
 from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
@@ -347,7 +347,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         selected = f"{len(self.selected_features_)} of {len(self.feature_importances_)}"
         return f"{super()._summary()}, {selected} features selected"
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         between = self.cosines_[np.triu_indices(len(self.cosines_), 1)]
         return [
             ("c1", f"{self.c1:g}"),
