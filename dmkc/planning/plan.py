@@ -18,9 +18,7 @@ from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError, UserTypeError
-from dmkc.planning.costs import Step, forecast
-from dmkc.planning.pilot import pilot_sizes, run_pilot
-from dmkc.planning.some_rows import take_sample
+from dmkc.planning.pilot import Step, forecast, pilot_sizes, run_pilot, take_sample
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
 from dmkc.selection.run import select

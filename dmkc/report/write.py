@@ -15,7 +15,7 @@ from dmkc import plot
 from dmkc.data import as_rows
 from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
-from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
+from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.page import Markup, inline_svg
 from dmkc.typing import PerRow, TableLike
 

@@ -17,8 +17,7 @@ from dmkc.clusterers.labelling import Known
 from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
-from dmkc.clusterers.odm.learn import DistributionLearned, Learner
-from dmkc.clusterers.odm.starts import check_starts
+from dmkc.clusterers.odm.learn import DistributionLearned, Learner, check_starts
 from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
 from dmkc.clusterers.estimator import Facts, Picture
-from dmkc.clusterers.few_columns import WIDE_ROWS
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
 from dmkc.clusterers.planes.learn import (
@@ -28,6 +27,7 @@ from dmkc.clusterers.planes.path import PlanePath, follow_path
 from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.sampled import WIDE_ROWS
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
 from dmkc.errors import UserError
