@@ -20,7 +20,7 @@ from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.smoke import one_worker, smoke_scan
 from dmkc.cluster.start import kubernetes_spec
 from dmkc.clusterers.estimator import Facts
-from dmkc.clusterers.parameters.declaration import whole_number
+from dmkc.clusterers.parameters import whole_number
 
 SIZES = ("memory", "disk")
 

@@ -25,7 +25,7 @@ from dmkc.cli.common import (
     say,
 )
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.declaration import whole_number
+from dmkc.clusterers.parameters import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.errors import UserError

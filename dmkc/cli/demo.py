@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dmkc.cli.common import Commands, add_cluster, add_command, client_of
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.declaration import whole_number
+from dmkc.clusterers.parameters import whole_number
 
 
 def add(commands: Commands) -> None:

@@ -24,7 +24,7 @@ from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
 from dmkc.clusterers.estimator import Facts
-from dmkc.clusterers.parameters.declaration import whole_number
+from dmkc.clusterers.parameters import whole_number
 from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking

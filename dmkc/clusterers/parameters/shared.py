@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmkc.clusterers.parameters.declaration import (
+from dmkc.clusterers.parameters import (
     Integer,
     Kernels,
     Number,
