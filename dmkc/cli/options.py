@@ -2,7 +2,8 @@
 
 Options come from the declared parameters of the estimators.  A parser knows those of all methods
 and takes their values as text: what a value must be is known with the method, which may stand in a
-file of parameters.  The help is one screen for all methods, or all options of one."""
+file of parameters.  The help is one screen for all methods, or all options of one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Where results go: the folder of a run, how far it has come, its log; what may be replaced.
 
-Only what dmkc itself has written is replaced."""
+Only what dmkc itself has written is replaced.
+"""
 
 from __future__ import annotations
 

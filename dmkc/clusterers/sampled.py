@@ -5,7 +5,8 @@ or in few of many columns.  k-means of all columns drowns in the others.  Column
 mixture come first: their distribution is flat or two-humped, or leans to one side.  Where there are
 more columns than rows, another start begins with columns that are correlated: each of them may hide
 its clusters, but they move together (covariance thresholding; Deshpande and Montanari 2016).  Then
-k-means of a few columns and the choice of the columns that its clusters differ in take turns."""
+k-means of a few columns and the choice of the columns that its clusters differ in take turns.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What was run and found, in words and numbers, and how it compares.
 
 Settings, versions, a snippet that repeats the run, and warnings; the labels beside the truth and
-beside k-means, and the clusters beside each other."""
+beside k-means, and the clusters beside each other.
+"""
 
 from __future__ import annotations
 

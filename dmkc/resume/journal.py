@@ -6,7 +6,8 @@ are dataclasses of this package that are loaded already.
 
 A record is its length, its bytes and a digest over these and the digest before, so that the records
 form a chain.  Whatever instant a process is killed at, the file holds whole records and at most one
-torn one at its end, which is recognised and cut off when the file is opened again."""
+torn one at its end, which is recognised and cut off when the file is opened again.
+"""
 
 from __future__ import annotations
 

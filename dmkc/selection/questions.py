@@ -5,7 +5,8 @@ person does: most likely those near its boundary.  So questions are about rows t
 disagree on and that lie clearly inside their clusters, and a candidate pays for every row that it
 would have to move.  With two clusters every question compares a new row with the same known ones:
 ten answers then place eleven rows, and a candidate that has the first of them wrong pays for it
-once, not ten times."""
+once, not ten times.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ They look at a few thousand rows, their distances and neighbours.  Nothing here 
 starts or objectives, so that a candidate is judged by other means than the ones that made it.
 
 The first group compares labelings with different numbers of clusters as well: each is corrected
-for what more clusters would give by themselves.  Objectives are never compared across numbers."""
+for what more clusters would give by themselves.  Objectives are never compared across numbers.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ on the coordinator, a pass that embeds the rows, k-means on them.
 The reduction loses nothing.  All partition matrices H of kernel k-means lie in the column space of
 the joint features Phi = [Phi_1 .. Phi_m].  One scan gives G = Phi^T Phi; with U = Phi T an
 orthonormal basis of that space, every kernel becomes S_p = U^T K_p U and every H = U B with a small
-B.  What follows does not depend on the number of rows."""
+B.  What follows does not depend on the number of rows.
+"""
 
 from __future__ import annotations
 

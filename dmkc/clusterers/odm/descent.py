@@ -3,7 +3,7 @@
 Labels given, Newton (or L-BFGS) steps find the model; the model given, every free row takes the
 side of its score, which is the better one, and the constrained rows are labelled together
 (`dmkc.constraints.assign`).  Neither step can raise the objective.  A fit is a generator that
-yields what it wants scanned, so that many fits share every scan (`together.run_together`).
+yields what it wants scanned, so that many fits share every scan (`fits.run_together`).
 """
 
 from __future__ import annotations
