@@ -12,8 +12,8 @@ import dask.array as da
 import numpy as np
 import zarr
 
-from dmkc.cli import runs, tables
-from dmkc.cli.tables import kind_of, read_npz, split_name
+from dmkc.cli import runs
+from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, read_npz, split_name
 from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
 from dmkc.typing import PerRow
@@ -128,7 +128,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
         frame = pd.read_parquet(path)
     else:
         delimiter = "\t" if ".tsv" in path else ","
-        frame = tables.read_csv(path, delimiter, None)
+        frame = read_csv(path, delimiter, None)
     there = list(frame.columns)
     if name is None:
         names = there if len(there) == 1 else [key for key in NAMES if key in there]
@@ -136,7 +136,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
             shown = ", ".join(map(str, there[:20]))
             raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
         return frame[names[0]].to_numpy()
-    return frame[tables.chosen(there, tables.TableOptions(columns=(name,)), None)[0]].to_numpy()
+    return frame[chosen_columns(there, TableOptions(columns=(name,)), None)[0]].to_numpy()
 
 
 def _text(path: str) -> np.ndarray:

@@ -47,7 +47,7 @@ class TableOptions:
         return self == TableOptions()
 
 
-def read(
+def read_frame(
     path: str, kind: str, options: TableOptions, names: Sequence[str] | None
 ) -> tuple[Any, np.ndarray | None]:
     """The chosen columns, and which rows were kept when that is known."""
@@ -58,7 +58,9 @@ def read(
     return _csv(path, options, names)
 
 
-def chosen(there: Sequence[Any], options: TableOptions, names: Sequence[str] | None) -> list[Any]:
+def chosen_columns(
+    there: Sequence[Any], options: TableOptions, names: Sequence[str] | None
+) -> list[Any]:
     """The columns to cluster, in the order asked for."""
     wanted = list(there)
     if options.columns is not None:
@@ -103,7 +105,7 @@ def _csv(
         header = csv_has_header(path, delimiter)
     missing = {"na_values": list(options.missing)}
     head = read_csv(path, delimiter, header, nrows=SAMPLE_ROWS, **missing)
-    columns = chosen(list(head.columns), options, names)
+    columns = chosen_columns(list(head.columns), options, names)
     dtypes = {column: options.dtype for column in columns} if options.dtype else None
     if _is_large(path):
         return _large_csv(path, header, head, columns, options), None
@@ -157,7 +159,7 @@ def _parquet(path: str, options: TableOptions, names: Sequence[str] | None) -> A
             raise UserError(f"{flag} is for CSV files, and {path} is Parquet.")
     try:
         there = list(dd.read_parquet(path).columns)
-        columns = chosen(there, options, names)
+        columns = chosen_columns(there, options, names)
         frame = dd.read_parquet(path, columns=columns)
     except UserError:
         raise
@@ -316,7 +318,7 @@ def read_table(where: str, variable: str | None, options: TableOptions, names: A
             raise UserError(f"{path} is a table; choose from it with --columns, not --variable.")
         if options.delimiter is None:
             options = replace(options, delimiter=DELIMITERS.get(_suffix(path)))
-        frame, kept = read(path, kind, options, names)
+        frame, kept = read_frame(path, kind, options, names)
         return _frame_table(frame, kept)
     if not options.plain:
         raise UserError(
