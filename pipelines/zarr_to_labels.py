@@ -25,7 +25,7 @@ import numpy as np
 import dmkc
 import dmkc.cluster
 from dmkc.datasets import make_ringnorm
-from dmkc.modelfile.files import ESTIMATORS
+from dmkc.clusterers.registry import ESTIMATORS
 
 HERE = {"kind": "threads"}
 

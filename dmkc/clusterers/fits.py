@@ -22,8 +22,6 @@ from dmkc.typing import NamedValues
 End = TypeVar("End")
 Fit = Generator[Request[Answer], Answer, End]
 """A fit that asks for `Answer`s and comes to an `End`."""
-REFINE = ("best", "all")
-"""Which starts are carried on from the sample to all rows."""
 Value = TypeVar("Value")
 Start = TypeVar("Start")
 MAX_ITER_REACHED = "max_iter was reached"

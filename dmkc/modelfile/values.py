@@ -15,6 +15,7 @@ import numpy as np
 
 from dmkc.errors import UserError
 from dmkc.kernels import KERNELS, Kernel
+from dmkc.typing import Json
 
 Arrays = dict[str, np.ndarray]
 """Arrays of a model by their names in the file."""
@@ -28,7 +29,7 @@ class ModelFileError(UserError):
     """A model cannot be stored, or a file is not a whole model that this version can read."""
 
 
-def kernel_to_json(kernel: Kernel) -> dict[str, Any]:
+def kernel_to_json(kernel: Kernel) -> dict[str, Json]:
     """A kernel as its name and its parameters."""
     name = KERNELS.name_of(type(kernel))
     if name is None:
@@ -82,7 +83,7 @@ def _number(name: str, value: Any, kernel: Kernel) -> int | float:
     return int(value) if hasattr(value, "__index__") else float(value)
 
 
-def _columns_to_json(columns: Any) -> Any:
+def _columns_to_json(columns: Any) -> Json:
     if isinstance(columns, slice):
         return {"slice": [columns.start, columns.stop, columns.step]}
     if isinstance(columns, str):
@@ -114,7 +115,7 @@ class NotStorable(Exception):
     """A value that has no form in the file; its text says what it is."""
 
 
-def encode(value: Any) -> Any:
+def encode(value: Any) -> Json:
     """A value as JSON; raises NotStorable."""
     if value is None or isinstance(value, bool | str):
         return value if not isinstance(value, np.str_) else str(value)
@@ -162,7 +163,7 @@ def decode(stored: Any) -> Any:
     raise ModelFileError(f"The file holds a value of the unknown kind {kind!r}.")
 
 
-def encode_parameter(value: Any) -> Any:
+def encode_parameter(value: Any) -> Json:
     """A parameter as JSON; arrays of data are not parameters, whatever their type."""
     if isinstance(value, np.ndarray):
         raise NotStorable(f"an array of shape {value.shape}")
@@ -182,14 +183,14 @@ def _is_number(item: Any) -> bool:
     return isinstance(item, int | float | np.number) and not isinstance(item, bool)
 
 
-def _encode_mapping(value: dict) -> Any:
+def _encode_mapping(value: dict) -> Json:
     if not all(isinstance(name, str) for name in value):
         raise NotStorable("a dictionary whose keys are not text")
     items = {name: encode(item) for name, item in value.items()}
     return {"kind": "mapping", "items": items} if "kind" in items else items
 
 
-def _encode_array(value: np.ndarray) -> Any:
+def _encode_array(value: np.ndarray) -> Json:
     fine = value.dtype.name in DTYPES and value.size <= MOST_VALUES
     if value.dtype == object:
         fine = fine and all(isinstance(item, str) for item in value.ravel())
