@@ -18,14 +18,14 @@ import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
 
 from dmkc.compiled import compiled
-from dmkc.data import Lazy, RowRecord, Rows
+from dmkc.data import BlockRows, Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
 
-Labeler: TypeAlias = Callable[[Any], np.ndarray]
+Labeler: TypeAlias = Callable[[BlockRows], np.ndarray]
 """From rows, or what is stored of them, to an answer for each."""
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""
@@ -125,7 +125,7 @@ class RowMap(Protocol):
     @property
     def dtype(self) -> np.dtype: ...
 
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any: ...
+    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class RawColumns:
     leaf_rows: int
     dtype: np.dtype
 
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any:
+    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any:
         return rows
 
 
@@ -158,7 +158,7 @@ class Pipeline:
     plan: RowMap
     answer: Labeler
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         n = rows.shape[0]
         # sparse rows need a large product for every call, dense ones nothing
         step = n if sp.issparse(rows) else self.plan.leaf_rows
@@ -186,7 +186,7 @@ class Corrected:
     places: np.ndarray
     labels: np.ndarray
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         answers = self.pipeline(rows)
         answers[self.places] = self.labels
         return answers

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.data import RowRecord
+from dmkc.data import BlockRows, RowRecord
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine, Make, one_blas_thread
@@ -61,7 +61,7 @@ class Composed:
     first: Make
     then: Make
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows: BlockRows) -> Any:
         return self.then(self.first(rows))
 
 

@@ -2,11 +2,19 @@
 
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.data.entry import as_rows
-from dmkc.data.record import RowRecord, as_record, check_weights, split_weights, with_weights
+from dmkc.data.record import (
+    BlockRows,
+    RowRecord,
+    as_record,
+    check_weights,
+    split_weights,
+    with_weights,
+)
 from dmkc.data.rows import Container, Rows
 
 __all__ = [
     "Block",
+    "BlockRows",
     "Container",
     "Lazy",
     "Read",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -13,6 +13,9 @@ import numpy as np
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.errors import UserError
 from dmkc.typing import PerRow
+
+BlockRows: TypeAlias = Any
+"""The rows of a block: an ndarray, a csr_array, or a `RowRecord` of either."""
 
 
 @dataclass(frozen=True, eq=False)

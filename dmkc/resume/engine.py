@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import split_weights
+from dmkc.data import BlockRows, split_weights
 from dmkc.errors import UserError
 from dmkc.resume.journal import (
     CheckpointError,
@@ -53,7 +53,7 @@ class Audited(Scan):
     def name(self) -> str:  # type: ignore[override]
         return self.scan.name
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[bytes, Node]:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> tuple[bytes, Node]:
         prints = (_fingerprint(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows))
         return fold_leaves(prints, _joined), self.scan.block(rows, first_row, leaf_rows)
 
@@ -61,7 +61,7 @@ class Audited(Scan):
         return _joined(left[0], right[0]), self.scan.merge(left[1], right[1])
 
 
-def _fingerprint(leaf: Any) -> bytes:
+def _fingerprint(leaf: BlockRows) -> bytes:
     rows, weights = split_weights(leaf)
     if sp.issparse(rows):
         parts = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]

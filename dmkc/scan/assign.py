@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import RowRecord, split_weights
+from dmkc.data import BlockRows, RowRecord, split_weights
 from dmkc.scan import nearest as loops
 from dmkc.scan.base import LeafScan, Scan, leaves
 from dmkc.scan.cuts import row_hashes
@@ -35,13 +35,13 @@ class Frame:
     factor: np.ndarray
     dtype: np.dtype
 
-    def values(self, rows: Any) -> Any:
+    def values(self, rows: BlockRows) -> Any:
         """The rows in the precision of this frame, not yet moved."""
         if sp.issparse(rows):
             return rows if rows.dtype == np.float64 else rows.astype(np.float64)
         return np.ascontiguousarray(rows, self.dtype)
 
-    def moved(self, rows: Any) -> np.ndarray:
+    def moved(self, rows: BlockRows) -> np.ndarray:
         """Dense shifted and scaled rows in float64, for a few rows."""
         some = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
         if self.shift.size:
@@ -74,7 +74,7 @@ class Centroids:
         squares = np.einsum("ij,ij->i", flat, flat).astype(kind)
         return np.ascontiguousarray((-2.0 * flat.T).astype(kind)), squares
 
-    def sums(self, rows: Any, leaf_rows: int) -> Node:
+    def sums(self, rows: BlockRows, leaf_rows: int) -> Node:
         """Sums, weights and lowest scores of an aligned run of leaves."""
         rows, weights = split_weights(rows)
         rows = self.frame.values(rows)
@@ -100,7 +100,7 @@ class Centroids:
             fold_stack(scored),
         )
 
-    def nearest(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, rows: BlockRows) -> tuple[np.ndarray, np.ndarray]:
         """Labels under the first start's centroids, and squared distances to them."""
         rows = self.frame.values(rows)
         centres = self.centres[0]
@@ -154,7 +154,7 @@ class KMeansScan(SharedScan[CentroidSums]):
         sums, weights, scored = node
         return [CentroidSums(*parts) for parts in zip(sums, weights, scored.tolist(), strict=True)]
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         run = leaf_rows
         while 2 * run <= rows.shape[0] and self.centroids.centres.nbytes * run < (
             STACK_BYTES // 2 * leaf_rows
@@ -176,12 +176,12 @@ class CostScan(Scan):
     centroids: Centroids
     name = "inertia"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
             (self._leaf(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows)), self.merge
         )
 
-    def _leaf(self, leaf: Any) -> Node:
+    def _leaf(self, leaf: BlockRows) -> Node:
         rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
@@ -204,12 +204,12 @@ class FarScan(Scan):
     seed: int | None = None
     name = "far rows"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
             (self._leaf(leaf, at) for leaf, at in leaves(rows, first_row, leaf_rows)), self.merge
         )
 
-    def _leaf(self, leaf: Any, first_row: int) -> Node:
+    def _leaf(self, leaf: BlockRows, first_row: int) -> Node:
         rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.compiled import compiled, inlined
-from dmkc.data import RowRecord, as_record
+from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.base import leaves
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
 from dmkc.scan.requests import GivenLabels, SharedScan
@@ -249,7 +249,7 @@ class CutScan(SharedScan[list[CutSums]]):
             given_columns([r.label for r in requests]),
         )
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         record = as_record(rows)
         if len(self.owner) <= FUSED_MODELS:
             return self._fused(record, first_row, leaf_rows)

@@ -27,7 +27,7 @@ import psutil
 from dask.delayed import delayed
 from threadpoolctl import LibController, ThreadpoolController
 
-from dmkc.data import Lazy
+from dmkc.data import BlockRows, Lazy
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
@@ -264,12 +264,12 @@ def _on_block(func: Callable, block: Block, args: tuple) -> Any:
     return func(load(block), block.start, *args)
 
 
-def _make_value(rows: Any, start: int, make: Make) -> Any:
+def _make_value(rows: BlockRows, start: int, make: Make) -> Any:
     with one_blas_thread():
         return make(rows)
 
 
-def _scan_value(rows: Any, start: int, scan: Scan, grid: Grid) -> Piece:
+def _scan_value(rows: BlockRows, start: int, scan: Scan, grid: Grid) -> Piece:
     return run_block(scan, rows, start, grid)
 
 
