@@ -26,7 +26,7 @@ from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
 
 Labeler: TypeAlias = Callable[[BlockRows], np.ndarray]
-"""From rows, or what is stored of them, to an answer for each."""
+"""From the rows of a block to an answer for each."""
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""
 
@@ -156,7 +156,7 @@ class Pipeline:
     """Rows to records to an answer, in one task; one leaf at a time is in memory."""
 
     plan: RowMap
-    answer: Labeler
+    answer: Callable[[RowRecord], np.ndarray]
 
     def __call__(self, rows: BlockRows) -> np.ndarray:
         n = rows.shape[0]

@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 import dask
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.errors import UserError
 from dmkc.typing import PerRow
 
-BlockRows: TypeAlias = Any
-"""The rows of a block: an ndarray, a csr_array, or a `RowRecord` of either."""
+BlockRows: TypeAlias = "np.ndarray | sp.csr_array | RowRecord"
+"""The rows of a block, bare or as a record."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from dmkc.data import BlockRows, RowRecord, split_weights
+from dmkc.data.blocks import Values
 from dmkc.scan import nearest as loops
 from dmkc.scan.base import LeafScan, Scan, leaves
 from dmkc.scan.cuts import row_hashes
@@ -35,13 +35,13 @@ class Frame:
     factor: np.ndarray
     dtype: np.dtype
 
-    def values(self, rows: BlockRows) -> Any:
+    def values(self, rows: Values) -> Values:
         """The rows in the precision of this frame, not yet moved."""
         if sp.issparse(rows):
             return rows if rows.dtype == np.float64 else rows.astype(np.float64)
         return np.ascontiguousarray(rows, self.dtype)
 
-    def moved(self, rows: BlockRows) -> np.ndarray:
+    def moved(self, rows: Values) -> np.ndarray:
         """Dense shifted and scaled rows in float64, for a few rows."""
         some = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
         if self.shift.size:

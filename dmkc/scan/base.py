@@ -10,10 +10,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.grid import Node, fold_leaves
+
+
+class Sliceable(Protocol):
+    """Rows, bare or as a record."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, which: slice, /) -> Self: ...
+
+
+Sliced = TypeVar("Sliced", bound=Sliceable)
 
 
 class Scan(ABC):
@@ -37,7 +49,7 @@ class Scan(ABC):
         return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
-def leaves(rows: BlockRows, first_row: int, leaf_rows: int) -> Iterator[tuple[BlockRows, int]]:
+def leaves(rows: Sliced, first_row: int, leaf_rows: int) -> Iterator[tuple[Sliced, int]]:
     """The leaves of a block, each with its first global row."""
     for start in range(0, rows.shape[0], leaf_rows):
         yield rows[start : start + leaf_rows], first_row + start

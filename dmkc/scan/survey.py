@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from dmkc.compiled import compiled_exact
 from dmkc.data import BlockRows, split_weights
+from dmkc.data.blocks import Values
 from dmkc.scan.base import Scan, leaves
 from dmkc.scan.grid import fold_leaves
 
@@ -155,7 +156,7 @@ def _locate(rows: np.ndarray, first_row: int) -> tuple[tuple[int, int], ...]:
     return tuple((int(i) + first_row, int(j)) for i, j in found)
 
 
-def _sparse_moments(rows: BlockRows, weights: np.ndarray, first_row: int) -> tuple:
+def _sparse_moments(rows: Values, weights: np.ndarray, first_row: int) -> tuple:
     """The same of sparse rows; what is not stored is zero."""
     d = rows.shape[1]
     values = rows.astype(np.float64)

@@ -13,7 +13,8 @@ import zarr
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
-from dmkc.data import BlockRows, Lazy, Rows
+from dmkc.data import Lazy, Rows
+from dmkc.data.blocks import Values
 from dmkc.kernels.tiles import check_finite
 from dmkc.typing import PerRow, TableLike
 
@@ -95,7 +96,7 @@ class _Taker:
     def __init__(self, chosen: np.ndarray) -> None:
         self.chosen = chosen
 
-    def __call__(self, rows: BlockRows) -> np.ndarray:
+    def __call__(self, rows: Values) -> np.ndarray:
         some = rows[:, self.chosen]
         return some.toarray() if sp.issparse(some) else some
 
