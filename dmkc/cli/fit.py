@@ -63,12 +63,6 @@ def add(commands: Commands) -> None:
 def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
     """The options of a fit, which are also those of a submitted one."""
     parser.usage = f"dmkc {name} INPUT --out FOLDER [options]\n       dmkc {name} --resume FOLDER"
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
     parser.add_argument("--out", metavar="FOLDER", help="folder of the results")
     parser.add_argument("--resume", metavar="FOLDER", help="go on with a run that was ended early")
     parser.add_argument(
@@ -88,6 +82,12 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """The options that say what is fitted to what, and where."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
+    )
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     parser.add_argument(
         "--method",

@@ -21,12 +21,6 @@ def add(commands: Commands) -> None:
     text = "say what a fit will take: time, scans, memory and a walltime"
     parser = add_command(commands, "plan", text, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
     parser.add_argument("--quiet", action="store_true", help="say nothing while running")
     add_method(parser)

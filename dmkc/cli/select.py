@@ -40,12 +40,6 @@ def add(commands: Commands) -> None:
     parser = add_command(commands, "select", text, EXAMPLE, run)
     parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
     parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
-    parser.add_argument(
         "--ask",
         nargs="?",
         const=QUESTIONS,
