@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dmkc.errors import UserError
+from dmkc.typing import PerRow
 
 Array = NDArray[Any]
 
@@ -52,7 +53,7 @@ class Contingency:
             raise UserError("The table has negative or non-finite cells; give weights >= 0.")
 
 
-def contingency(truth: Any, labels: Any, sample_weight: Any = None) -> Contingency:
+def contingency(truth: PerRow, labels: PerRow, sample_weight: PerRow = None) -> Contingency:
     """Count the rows (or sum their weights) of each pair of true class and cluster.
 
     NumPy arrays, lists, pandas Series, xarray and Dask arrays are read; when any of them is a

@@ -22,7 +22,7 @@ from dmkc.datasets.embedded import Dataset
 from dmkc.metrics import accuracy
 from dmkc.plot import kernel_names
 from dmkc.report import page, write_report
-from dmkc.report.compare import k_means_labels
+from dmkc.report.facts import k_means_labels
 
 RINGNORM_ROWS = 20_000
 NAMES = ("digits-1v7", "digits-2v7", "wdbc", "ringnorm")

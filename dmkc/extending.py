@@ -5,9 +5,19 @@ page on architecture (docs/architecture.md) has an example of each.
 """
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.described import Picture
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd, Learned
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.estimator import Picture
+from dmkc.clusterers.fits import (
+    MAX_ITER_REACHED,
+    SETTLED,
+    Fit,
+    FitEnd,
+    Learned,
+    Named,
+    Stage,
+    Step,
+    race,
+)
+from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.parameters import (
     Flag,
     Integer,
@@ -24,12 +34,9 @@ from dmkc.clusterers.parameters import (
     shared,
 )
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.registry import register_estimator
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.space import ScoreSpace
 from dmkc.clusterers.starts import Start, starts_on_sample
-from dmkc.clusterers.together import Fit, Step
 from dmkc.data import RowRecord, Rows
 from dmkc.errors import UserError
 from dmkc.kernels import (
@@ -41,7 +48,7 @@ from dmkc.kernels import (
     Tile,
     register_kernel,
 )
-from dmkc.kernels.maps import Diagonal, Identity, Matrix, StoredMap
+from dmkc.kernels.base import Diagonal, Identity, Matrix, StoredMap
 from dmkc.scan.base import LeafScan, Scan
 from dmkc.scan.multiclass import Scores
 from dmkc.scan.requests import Request, ScanRequest, SharedScan

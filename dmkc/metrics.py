@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from dmkc.errors import UserError
+from dmkc.typing import PerRow
 
 from .contingency import Array, Contingency, contingency
 
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-def accuracy(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def accuracy(truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None) -> float:
     """Share of the rows in the right cluster under the best one-to-one matching.
 
     Examples
@@ -45,7 +46,7 @@ def accuracy(truth: Any, labels: Any = None, sample_weight: Any = None) -> float
     return float(table[matched].sum() / table.sum())
 
 
-def majority_accuracy(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def majority_accuracy(truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None) -> float:
     """Share of the rows that are of their cluster's majority class (purity).
 
     Examples
@@ -58,7 +59,7 @@ def majority_accuracy(truth: Any, labels: Any = None, sample_weight: Any = None)
     return float(table.max(axis=0).sum() / table.sum())
 
 
-def balanced_error(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def balanced_error(truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None) -> float:
     """Mean over the classes of the share of a class outside its matched cluster.
 
     The matching is the one of best accuracy, and among equals the one of least balanced error.
@@ -78,7 +79,7 @@ def balanced_error(truth: Any, labels: Any = None, sample_weight: Any = None) ->
     return float(1.0 - recall[matched].sum() / len(table))
 
 
-def rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def rand_index(truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None) -> float:
     """Share of the pairs of rows on which truth and labels agree.
 
     Examples
@@ -93,7 +94,9 @@ def rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> flo
     return float((pairs - same_class - same_cluster + 2 * same) / pairs)
 
 
-def adjusted_rand_index(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def adjusted_rand_index(
+    truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None
+) -> float:
     """The Rand index rescaled so that 1 is agreement and 0 what chance alone gives.
 
     Examples
@@ -109,7 +112,7 @@ def adjusted_rand_index(truth: Any, labels: Any = None, sample_weight: Any = Non
     return float(2 * excess / ((same_class + same_cluster) * pairs - 2 * same_class * same_cluster))
 
 
-def fowlkes_mallows(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def fowlkes_mallows(truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None) -> float:
     """Geometric mean of the precision and the recall of the pairs put together.
 
     Examples
@@ -124,7 +127,9 @@ def fowlkes_mallows(truth: Any, labels: Any = None, sample_weight: Any = None) -
     return math.sqrt(same / same_class) * math.sqrt(same / same_cluster)
 
 
-def normalized_mutual_info(truth: Any, labels: Any = None, sample_weight: Any = None) -> float:
+def normalized_mutual_info(
+    truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None
+) -> float:
     """Mutual information over the arithmetic mean of the two entropies.
 
     Examples
@@ -161,7 +166,9 @@ METRICS = {
 }
 
 
-def all_metrics(truth: Any, labels: Any = None, sample_weight: Any = None) -> dict[str, float]:
+def all_metrics(
+    truth: PerRow, labels: PerRow = None, sample_weight: PerRow = None
+) -> dict[str, float]:
     """Every metric of this module, from one contingency table.
 
     Examples
@@ -174,7 +181,7 @@ def all_metrics(truth: Any, labels: Any = None, sample_weight: Any = None) -> di
     return {name: metric(counted) for name, metric in METRICS.items()}
 
 
-def _resolve(truth: Any, labels: Any, sample_weight: Any) -> Contingency:
+def _resolve(truth: PerRow, labels: PerRow, sample_weight: PerRow) -> Contingency:
     if not isinstance(truth, Contingency):
         return contingency(truth, labels, sample_weight)
     if labels is not None or sample_weight is not None:
@@ -184,7 +191,7 @@ def _resolve(truth: Any, labels: Any, sample_weight: Any) -> Contingency:
     return truth
 
 
-def _table(truth: Any, labels: Any, sample_weight: Any) -> Array:
+def _table(truth: PerRow, labels: PerRow, sample_weight: PerRow) -> Array:
     """The table without empty rows and columns, in integers when it holds whole numbers."""
     table = _resolve(truth, labels, sample_weight).table
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dmkc.panel import open_panel
+from dmkc.typing import NamedValues
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Progress:
 
     def __init__(self, verbose: int, tol: float, stream: Any = None) -> None:
         self.records: list[Record] = []
-        self.notes: list[dict[str, Any]] = []
+        self.notes: list[NamedValues] = []
         self.began = time.perf_counter()
         self._tol = tol
         self._panel = open_panel() if verbose == 1 else None
@@ -115,7 +116,7 @@ class Progress:
         """The last line, which stays."""
         self._show(f"dmkc: {text}", True)
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[NamedValues]:
         """All records as plain dictionaries."""
         return [*(asdict(r) for r in self.records), *self.notes]
 

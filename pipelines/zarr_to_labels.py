@@ -24,8 +24,8 @@ import numpy as np
 
 import dmkc
 import dmkc.cluster
+from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.datasets import make_ringnorm
-from dmkc.modelfile.registry import ESTIMATORS
 
 HERE = {"kind": "threads"}
 

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from dmkc import Gaussian, MultipleKernelClustering, Polynomial
 from dmkc.datasets import make_blobs, make_ringnorm
 from dmkc.report import write_report
-from dmkc.report.compare import contrasts
-from dmkc.report.facts import cautions, snippet
+from dmkc.report.facts import cautions, contrasts, snippet
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -8,8 +8,8 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dmkc.cli.errors import UserError
-from dmkc.cli.outputs import write_text
+from dmkc.cli.runs import write_text
+from dmkc.errors import UserError
 from dmkc.selection.choose import Answer
 
 YES = ("y", "yes", "1", "true", "same")

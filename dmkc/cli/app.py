@@ -28,8 +28,9 @@ from dmkc.cli import (
     select,
     submit,
 )
-from dmkc.cli.errors import Failure, UserError, is_users, sentence
-from dmkc.cli.method_help import focus
+from dmkc.cli.common import Commands, Failure, is_users, sentence
+from dmkc.cli.options import focus
+from dmkc.errors import UserError
 
 COMMANDS = (
     fit,
@@ -118,7 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
-    focus(_commands(parser), words)
+    commands = _commands(parser)
+    assert commands is not None
+    focus(commands, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
@@ -133,7 +136,7 @@ def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
     return args
 
 
-def _commands(parser: argparse.ArgumentParser) -> Any:
+def _commands(parser: argparse.ArgumentParser) -> Commands | None:
     """The choice of a command among a parser's arguments, or None."""
     inner = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     return next(inner, None)
@@ -147,7 +150,9 @@ def _deepest(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argpa
     """The parser of the command that was chosen."""
     commands = _commands(parser)
     chosen = None if commands is None else vars(args).get(commands.dest)
-    return parser if chosen is None else _deepest(commands.choices[chosen], args)
+    if commands is None or chosen is None:
+        return parser
+    return _deepest(commands.choices[chosen], args)
 
 
 class Terminated(BaseException):

@@ -12,20 +12,20 @@ import yaml
 from dask.utils import format_bytes
 
 from dmkc import cluster
-from dmkc.cli.common import add_command, print_pairs, say
-from dmkc.cli.errors import Failure
+from dmkc.cli.common import Commands, Failure, add_command, print_pairs, say
 from dmkc.cli.options import as_argument
 from dmkc.cluster.opening import dashboard_of
 from dmkc.cluster.queues import script
 from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.smoke import one_worker, smoke_scan
 from dmkc.cluster.start import kubernetes_spec
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.estimator import Facts
+from dmkc.clusterers.parameters import whole_number
 
 SIZES = ("memory", "disk")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     example = "dmkc cluster check cluster_configs/slurm.yaml --start"
     text = "check a cluster config, or make certificates"
     parser = add_command(commands, "cluster", text, example, None)
@@ -63,9 +63,9 @@ def _security(config: Config) -> Any:
     return security_of(config)
 
 
-def _settings(settings: Mapping[str, Any], inside: str = "") -> list[tuple[str, Any]]:
+def _settings(settings: Mapping[str, Any], inside: str = "") -> Facts:
     """What a config comes to, sizes and times as people write them."""
-    shown: list[tuple[str, Any]] = []
+    shown: Facts = []
     for name, value in settings.items():
         if name in ("coordinator", "adapt") and value is not None:
             shown += _settings(value, f"{name}.")

@@ -1,18 +1,58 @@
-"""Options that several commands share."""
+"""Options that several commands share, and which exceptions are mistakes of a user."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import sys
 import textwrap
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
-from dmkc.cli.errors import Failure, UserError
+from dmkc.clusterers.estimator import Facts
+from dmkc.errors import UserError
+from dmkc.kernels import Kernel
+from dmkc.typing import MaybeClient
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The commands of a parser, to which others are added."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE)
 
 
-def add_command(commands: Any, name: str, text: str, example: str, run: Any) -> Any:
+class Failure(Exception):
+    """Something outside went wrong; the text is the sentence shown."""
+
+
+def is_users(problem: BaseException) -> bool:
+    """Whether an exception says that the use or the input is wrong, and not that dmkc failed."""
+    if isinstance(problem, UserError):
+        return True
+    if isinstance(problem, OSError):
+        named = problem.filename is not None or problem.errno is None
+        return named and problem.errno not in FULL and not isinstance(problem, ConnectionError)
+    return False
+
+
+def sentence(problem: BaseException) -> str:
+    """One line about an exception."""
+    if isinstance(problem, OSError) and problem.filename is not None:
+        text = f"{problem.filename}: {(problem.strerror or 'cannot be used').lower()}."
+    elif isinstance(problem, MemoryError):
+        text = f"The memory does not suffice ({problem or 'no details'})."
+    else:
+        text = str(problem) or type(problem).__name__
+    text = " ".join(text.split())
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    text: str,
+    example: str,
+    run: Callable[[argparse.Namespace], None] | None,
+) -> argparse.ArgumentParser:
     """A command with its help, its example and the options of all commands."""
     parser = commands.add_parser(
         name,
@@ -52,7 +92,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def client_of(args: argparse.Namespace) -> Iterator[Any]:
+def client_of(args: argparse.Namespace) -> Iterator[MaybeClient]:
     """The client of the chosen cluster while a command runs, or None."""
     config: Any = args.cluster
     if args.scheduler is not None:
@@ -88,7 +128,7 @@ def say(text: str, quiet: bool = False) -> None:
         print(f"dmkc: {text}", file=sys.stderr, flush=True)
 
 
-def print_pairs(pairs: list[tuple[str, Any]]) -> None:
+def print_pairs(pairs: Facts) -> None:
     """Names and values in two columns."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
@@ -102,7 +142,7 @@ def shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def kernel_text(kernel: Any) -> str:
+def kernel_text(kernel: Kernel) -> str:
     """A kernel with its numbers, in few digits."""
     values = {name: value for name, value in vars(kernel).items() if value is not None}
     columns = values.pop("columns", None)

@@ -13,20 +13,30 @@ import numpy as np
 import zarr
 
 from dmkc import datasets as library
-from dmkc.cli import outputs
-from dmkc.cli.common import add_cluster, add_command, add_force, client_of, print_pairs, say
-from dmkc.cli.errors import Failure, UserError
+from dmkc.cli import runs
+from dmkc.cli.common import (
+    Commands,
+    Failure,
+    add_cluster,
+    add_command,
+    add_force,
+    client_of,
+    print_pairs,
+    say,
+)
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.parameters import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
+from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
+from dmkc.typing import PerRow, TableLike
 
 OWN = ("n", "seed", "chunks", "dtype")
 """Arguments of every generator that the command has options of its own for."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
     parser = add_command(commands, "datasets", "list, make or fetch data sets", example, _nothing)
     parser.set_defaults(run=lambda args: parser.error("Choose list, make, fetch or copy"))
@@ -47,7 +57,7 @@ def add(commands: Any) -> None:
         add_force(each)
 
 
-def _add_make(inner: Any) -> None:
+def _add_make(inner: Commands) -> None:
     example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
     make = add_command(inner, "make", "generate a data set", example, _nothing)
     make.set_defaults(run=lambda args: make.error(f"Choose one of {', '.join(RECIPES)}"))
@@ -104,7 +114,7 @@ def _why_empty(place: str | None) -> str:
 
 
 def _make(args: argparse.Namespace) -> None:
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     start = "recipe_"
     chosen = {k.removeprefix(start): v for k, v in vars(args).items() if k.startswith(start)}
     try:
@@ -119,7 +129,7 @@ def _make(args: argparse.Namespace) -> None:
 
 
 def _copy(args: argparse.Namespace) -> None:
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     data = library.load(args.name, args.folder)
     more = {"columns": list(data.columns), "source": Path(data.source).name}
     if data.classes is not None:
@@ -130,7 +140,7 @@ def _copy(args: argparse.Namespace) -> None:
 def _fetch(args: argparse.Namespace) -> None:
     from sklearn.datasets import fetch_openml
 
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     which: dict[str, Any] = (
         {"data_id": int(args.name)} if args.name.isdigit() else {"name": args.name}
     )
@@ -156,11 +166,11 @@ def _fetch(args: argparse.Namespace) -> None:
 
 
 def _write(
-    path: Path, args: argparse.Namespace, X: Any, y: Any, name: str, more: dict[str, Any]
+    path: Path, args: argparse.Namespace, X: TableLike, y: PerRow, name: str, more: dict[str, Any]
 ) -> None:
     """Write X and y to a group that appears when it is whole."""
     with staged(path, replace=args.force) as folder:
-        attributes = outputs.mark("dataset", name=name, **more)
+        attributes = runs.mark("dataset", name=name, **more)
         group = zarr.create_group(store=folder, zarr_format=3, attributes=attributes)
         for key, values in (("X", X), ("y", y)):
             rows = min(DEFAULT_CHUNK, len(values))
@@ -168,7 +178,7 @@ def _write(
                 key, shape=values.shape, chunks=(rows, *values.shape[1:]), dtype=values.dtype
             )
             if isinstance(values, da.Array):
-                outputs.store(values, array)
+                runs.store(values, array)
             else:
                 array[...] = values
     print(f"{args.out}: X {X.shape[0]} x {X.shape[1]} {X.dtype}, y {y.shape[0]}")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from dmkc.cli.common import add_cluster, add_command, client_of
+from dmkc.cli.common import Commands, add_cluster, add_command, client_of
 from dmkc.cli.options import as_argument
-from dmkc.clusterers.parameters.kinds import whole_number
+from dmkc.clusterers.parameters import whole_number
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     example = "dmkc demo --out demo-output"
     parser = add_command(commands, "demo", "run the demonstration", example, run)
     parser.add_argument(

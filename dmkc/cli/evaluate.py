@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.cli.common import add_cluster, add_command, client_of, print_pairs
-from dmkc.cli.errors import UserError
+from dmkc.cli.common import Commands, add_cluster, add_command, client_of, print_pairs
 from dmkc.cli.labels import read_labels
+from dmkc.errors import UserError
 from dmkc.metrics import Contingency, all_metrics, contingency
 
 EXAMPLE = "dmkc evaluate y-labels.zarr truth.csv::class"
 MOST_CLUSTERS = 20
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     parser = add_command(commands, "evaluate", "compare labels with true classes", EXAMPLE, run)
     text = "%s: .zarr, .npy, .npz, .csv, .parquet or one a line; FILE::NAME chooses"
     parser.add_argument("labels", metavar="LABELS", help=text % "labels or a run folder")

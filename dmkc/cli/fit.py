@@ -14,55 +14,55 @@ from typing import Any
 import numpy as np
 
 from dmkc import __version__
-from dmkc.cli import outputs, runs
+from dmkc.cli import runs
 from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
+    Commands,
     add_cluster,
     add_command,
     add_force,
     add_voice,
     client_of,
+    is_users,
     kernel_text,
     print_pairs,
     say,
+    sentence,
     voice,
 )
-from dmkc.cli.errors import UserError, is_users, sentence
 from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
-from dmkc.cli.method_help import method_class
 from dmkc.cli.options import (
     Words,
     add_parameters,
     as_argument,
     estimator_values,
     given_parameters,
+    method_class,
+    params_text,
+    read_params,
+    resolve,
 )
-from dmkc.cli.params import params_text, read_params, resolve
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import Table, add_input, input_name, open_table
-from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
+from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
+from dmkc.typing import PerRow, TableLike
 
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     add_fit(add_command(commands, "fit", "cluster the rows of a file", EXAMPLE, run), "fit")
 
 
 def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
     """The options of a fit, which are also those of a submitted one."""
     parser.usage = f"dmkc {name} INPUT --out FOLDER [options]\n       dmkc {name} --resume FOLDER"
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
     parser.add_argument("--out", metavar="FOLDER", help="folder of the results")
     parser.add_argument("--resume", metavar="FOLDER", help="go on with a run that was ended early")
     parser.add_argument(
@@ -82,6 +82,12 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """The options that say what is fitted to what, and where."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
+    )
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     parser.add_argument(
         "--method",
@@ -104,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
             return
         args, order, folder = found
     else:
-        order, folder = ordered(args), outputs.run_target(args.out, args.force)
+        order, folder = ordered(args), runs.run_target(args.out, args.force)
     with contextlib.chdir(order.folder):
         _perform(args, order, folder, fresh=not runs.is_begun(folder) or args.force)
 
@@ -157,7 +163,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         say(f"there is no run at {args.resume} yet; starting one", args.quiet)
         args.out = args.resume
         # A run that was killed before it had an order has left its log.
-        return args, ordered(args), outputs.run_target(args.out, force=True)
+        return args, ordered(args), runs.run_target(args.out, force=True)
     if given_parameters(args) or args.params or args.method:
         raise UserError("--resume goes on with the parameters of the run; give none of them.")
     then = build_parser().parse_args(order.words)
@@ -182,7 +188,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     truth = None if args.truth is None else _truth(args.truth, table)
     for note in table.notes:
         say(note, args.quiet)
-    is_new = outputs.make_run_folder(folder)
+    is_new = runs.make_run_folder(folder)
     if fresh:
         runs.forget(folder)
     with RunLog(folder) as log:
@@ -207,7 +213,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
             if fresh and is_users(problem):
                 runs.forget(folder)
                 if is_new:
-                    outputs.discard_run(folder)
+                    runs.discard_run(folder)
             elif not isinstance(problem, CheckpointError):
                 runs.write_status(folder, "ended early", reason=sentence(problem))
                 say(f"go on with it: dmkc fit --resume {folder}", args.quiet)
@@ -239,7 +245,7 @@ def _fit(
     args: argparse.Namespace,
     model: Any,
     table: Table,
-    truth: Any,
+    truth: PerRow,
     folder: Path,
     params: str,
     log: logging.Logger,
@@ -250,8 +256,8 @@ def _fit(
     seconds = time.perf_counter() - began
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.
-    outputs.clear_results(folder)
-    outputs.write_text(folder / "params.yaml", params)
+    runs.clear_results(folder)
+    runs.write_text(folder / "params.yaml", params)
     model.save(folder / "model.zarr")
     n = write_stored_labels(model.labels_, table.X, folder / "labels.zarr", False, args.quiet)
     log.info("%d labels written", n)
@@ -275,11 +281,13 @@ def _fit(
             notes=table.notes,
         )
     # Last, since it says that the run is finished.
-    outputs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
+    runs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 
-def write_stored_labels(labels: Any, X: Any, path: Path, replace: bool, quiet: bool) -> int:
+def write_stored_labels(
+    labels: PerRow, X: TableLike, path: Path, replace: bool, quiet: bool
+) -> int:
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
     return write_labels(labels, path, lengths=lengths, replace=replace, quiet=quiet)
@@ -331,7 +339,7 @@ def weights_by_kernel(model: Any) -> dict[str, float]:
 
 
 def _show(found: dict[str, Any], out: Path) -> None:
-    pairs: list[tuple[str, Any]] = []
+    pairs: Facts = []
     for name, value in found.items():
         label = name.replace("_", " ")
         if isinstance(value, dict):

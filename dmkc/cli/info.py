@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import zarr
 
-from dmkc.cli import outputs
-from dmkc.cli.common import add_command, counted, print_pairs
-from dmkc.cli.errors import UserError
+from dmkc.cli import runs
+from dmkc.cli.common import Commands, add_command, counted, print_pairs
 from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
+from dmkc.clusterers.estimator import Facts
+from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file, load, read_description
 
 EXAMPLE = "dmkc info run"
 PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "say what a model, a run folder or a Zarr store holds"
     parser = add_command(commands, "info", text, EXAMPLE, run)
     parser.add_argument("path", metavar="PATH", help="model.zarr, run folder or Zarr store")
@@ -43,7 +44,7 @@ def describe(text: str) -> dict[str, Any]:
         return describe_store(text)
     if not path.exists():
         raise UserError(f"There is nothing at {text}; check the path.")
-    if outputs.is_run_folder(path):
+    if runs.is_run_folder(path):
         return describe_run(path)
     if is_model_file(path):
         return describe_model(text)
@@ -82,7 +83,7 @@ def describe_model(text: str) -> dict[str, Any]:
 
 def describe_run(path: Path) -> dict[str, Any]:
     """A run folder: which results there are, and the summary of the fit."""
-    there = [name for name in (*outputs.RESULTS, outputs.LOG) if (path / name).exists()]
+    there = [name for name in (*runs.RESULTS, runs.LOG) if (path / name).exists()]
     found: dict[str, Any] = {"run": str(path), "files": there}
     if "metrics.json" in there:
         try:
@@ -134,7 +135,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _lines(name: str, value: Any) -> list[tuple[str, Any]]:
+def _lines(name: str, value: Any) -> Facts:
     """A value as lines of text."""
     label = name.replace("_", " ") if name in PLAIN_NAMES else name
     if isinstance(value, dict) and "shape" in value:

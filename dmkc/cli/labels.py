@@ -12,10 +12,11 @@ import dask.array as da
 import numpy as np
 import zarr
 
-from dmkc.cli import frames, outputs
-from dmkc.cli.errors import UserError
-from dmkc.cli.tables import kind_of, read_npz, split_name
+from dmkc.cli import runs
+from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, read_npz, split_name
+from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
+from dmkc.typing import PerRow
 
 CHUNK_ROWS = 1 << 20
 NAMES = ("labels", "y", "truth", "target")
@@ -23,7 +24,7 @@ NAMES = ("labels", "y", "truth", "target")
 
 
 def write_labels(
-    labels: Any,
+    labels: PerRow,
     path: Path,
     *,
     lengths: Sequence[int] | None = None,
@@ -45,13 +46,13 @@ def write_labels(
             shape=(n,),
             chunks=(max(min(n, CHUNK_ROWS), 1),),
             dtype=values.dtype,
-            attributes=outputs.mark("labels"),
+            attributes=runs.mark("labels"),
         )
         if isinstance(values, da.Array):
             # Every stored chunk is written by one task only.
             aligned = values.rechunk(array.chunks, method="tasks")
             with _bar(quiet):
-                outputs.store(aligned, array)
+                runs.store(aligned, array)
         else:
             for start in range(0, n, CHUNK_ROWS):
                 array[start : start + CHUNK_ROWS] = values[start : start + CHUNK_ROWS]
@@ -95,7 +96,7 @@ def read_labels(where: str) -> Any:
 
 def _zarr(path: str, name: str | None) -> da.Array:
     place: Any = path if "://" in path else Path(path)
-    if "://" not in path and outputs.is_run_folder(place) and name is None:
+    if "://" not in path and runs.is_run_folder(place) and name is None:
         place = place / "labels.zarr"
     try:
         node = zarr.open(store=place, mode="r")
@@ -127,7 +128,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
         frame = pd.read_parquet(path)
     else:
         delimiter = "\t" if ".tsv" in path else ","
-        frame = frames.read_csv(path, delimiter, None)
+        frame = read_csv(path, delimiter, None)
     there = list(frame.columns)
     if name is None:
         names = there if len(there) == 1 else [key for key in NAMES if key in there]
@@ -135,7 +136,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
             shown = ", ".join(map(str, there[:20]))
             raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
         return frame[names[0]].to_numpy()
-    return frame[frames.chosen(there, frames.TableOptions(columns=(name,)), None)[0]].to_numpy()
+    return frame[chosen_columns(there, TableOptions(columns=(name,)), None)[0]].to_numpy()
 
 
 def _text(path: str) -> np.ndarray:

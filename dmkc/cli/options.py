@@ -1,29 +1,61 @@
-"""Command-line options from the declared parameters of the estimators.
+"""Parameters of methods on the command line: options, their help, and files of parameters.
 
-A parser knows the options of all methods and takes their values as text: what a value must be is
-known with the method, which may stand in a file of parameters.
+Options come from the declared parameters of the estimators.  A parser knows those of all methods
+and takes their values as text: what a value must be is known with the method, which may stand in a
+file of parameters.  The help is one screen for all methods, or all options of one.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import inspect
+import json
 import re
-from collections.abc import Mapping
+import textwrap
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dmkc.cli.errors import UserError
+import numpy as np
+import yaml
+
+from dmkc.cli.common import Commands
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.parameters import Parameter
 from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.errors import UserError
 from dmkc.kernels import KERNELS
-from dmkc.modelfile.kernels import kernel_from_json
+from dmkc.modelfile.values import kernel_from_json
 
 ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
 """Shorter names that stand beside the parameter's own."""
 NOT_OPTIONS = ("client", "verbose")
 """Parameters that --scheduler, --quiet and --verbose stand for."""
 PREFIX = "parameter_"
+SHORT = {
+    "input": ("INPUT", ".zarr, .npy, .npz, .parquet or .csv (FILE::NAME in groups)"),
+    "view": ("NAME=FILE", "instead of INPUT, one of several files with the same rows"),
+    "out": ("FOLDER", "folder of the results: labels, model, metrics, report"),
+    "resume": ("FOLDER", "go on with a run that was ended early"),
+    "truth": ("FILE", "true classes to compare with"),
+    "ask": ("N", "ask about pairs of rows, at most N times"),
+    "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
+    "json": ("FILE", "write the plan to a file too"),
+    "params": ("FILE", "parameters in YAML or TOML"),
+    "method": ("NAME", "one of the methods below [the first]"),
+    "auto": (None, "choose scale, kernels, C and balance without labels"),
+    "cluster": ("CONFIG", "cluster to run on, as in cluster_configs"),
+    f"{PREFIX}n_clusters": ("N", "number of clusters"),
+    f"{PREFIX}kernels": ("A,B", "kernels by name, such as linear,gaussian:0.5"),
+    f"{PREFIX}scale": ("NAME", "standard, minmax, if-mixed or none"),
+    f"{PREFIX}random_state": ("N", "seed; the same one gives the same labels"),
+    "help": (None, "show this help"),
+}
+"""The options that most people need, with the value and the words of the short help."""
+CHOOSING = ("auto", "answers")
+"""Options for methods that have something to choose."""
 
 
 class Words(tuple[str, ...]):
@@ -126,3 +158,148 @@ def _is_path(text: str) -> bool:
     if Path(path).suffix in (".npy", ".npz", ".zarr", ".csv", ".txt", ".parquet"):
         raise UserError(f"There is no file {path}.")
     return False
+
+
+def focus(commands: Commands, words: Sequence[str]) -> None:
+    """Fit the help of the command that was chosen to the method that was chosen, if any."""
+    parser = commands.choices.get(words[0]) if words else None
+    if parser is None or not any(action.dest == "method" for action in parser._actions):
+        return
+    finder = type(parser)(prog=parser.prog, add_help=False)
+    finder.add_argument("--method")
+    method = finder.parse_known_args(list(words))[0].method
+    if method is None:
+        _shorten(parser, words[0])
+    else:
+        _only(parser, method, method_class(method))
+
+
+def method_class(name: str) -> type[RowClusterer]:
+    """The estimator of a short name, or a sentence with the names there are."""
+    if name not in ESTIMATORS:
+        raise UserError(f"There is no method {name!r}; known are {', '.join(ESTIMATORS)}.")
+    return ESTIMATORS[name]
+
+
+def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer]) -> None:
+    """Show the parameters of one method, in its order, with its choices and defaults."""
+    known = parameters(cls)
+    paragraph = (inspect.getdoc(cls) or "").split("\n\n")[0]
+    parser.description = textwrap.fill(f"{parser.description} {method}: {paragraph}", 78)
+    for action in parser._actions:
+        if action.dest in CHOOSING and not cls.selectable:
+            action.help = argparse.SUPPRESS
+    for group in parser._action_groups:
+        theirs = [a for a in group._group_actions if a.dest.startswith(PREFIX)]
+        if not theirs:
+            continue
+        group.title = f"parameters of {method} ({cls.__name__})"
+        order = list(known)
+        theirs = [a for a in theirs if _name(a) in known]
+        theirs.sort(key=lambda action: order.index(_name(action)))
+        group._group_actions[:] = theirs
+        for action in theirs:
+            action.metavar = known[_name(action)].kind.metavar
+            action.help = help_of(known[_name(action)])
+
+
+def _shorten(parser: argparse.ArgumentParser, command: str) -> None:
+    """Show what everybody needs, and the methods."""
+    for action in parser._actions:
+        if action.dest not in SHORT or (action.dest == "answers" and command != "select"):
+            action.help = argparse.SUPPRESS
+            continue
+        action.metavar, action.help = SHORT[action.dest]
+        if action.dest.startswith(PREFIX):
+            action.option_strings = action.option_strings[:1]
+    listed = "\n".join(f"  {name:<15} {cls.summary}" for name, cls in ESTIMATORS.items())
+    first = next(iter(ESTIMATORS))
+    parser.epilog = (
+        f"methods:\n{listed}\n\n"
+        f"all options of a method: dmkc {command} --method {first} --help\n\n{parser.epilog}"
+    )
+
+
+def _name(action: argparse.Action) -> str:
+    return action.dest.removeprefix(PREFIX)
+
+
+def read_params(path: Path) -> dict[str, Any]:
+    """The keys of a YAML, TOML or JSON file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a text file.") from None
+    try:
+        if path.suffix == ".toml":
+            found: Any = tomllib.loads(text)
+        elif path.suffix in (".yaml", ".yml"):
+            found = yaml.safe_load(text)
+        elif path.suffix == ".json":
+            found = json.loads(text)
+        else:
+            raise UserError(f"{path} must end in .yaml, .yml, .toml or .json.")
+    except (tomllib.TOMLDecodeError, yaml.YAMLError, json.JSONDecodeError) as problem:
+        raise UserError(f"{path} cannot be read ({' '.join(str(problem).split())}).") from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise UserError(f"{path} must hold names and values, such as n_clusters: 2.")
+    return found
+
+
+def resolve(
+    method: str | None, stored: Mapping[str, Any], given: Mapping[str, str], where: Any
+) -> tuple[str, type[RowClusterer], dict[str, Any]]:
+    """The method, its estimator and a plain value for every parameter; the command line wins."""
+    stored = dict(stored)
+    in_file = stored.pop("method", None)
+    name = method or in_file or next(iter(ESTIMATORS))
+    cls = method_class(name)
+    known = parameters(cls)
+    values = {k: p.default for k, p in known.items()}
+    for key, value in stored.items():
+        own = _own_name(key, name, known, where)
+        values[own] = known[own].parse(value) if isinstance(value, str) else value
+    for key, text in given.items():
+        if key not in known:
+            raise UserError(f"The method {name!r} has no parameter {key}; {_having(key)}.")
+        values[key] = known[key].parse(text)
+    if "random_state" in values and values["random_state"] is None:
+        # A seed that is written down, so that the run can be repeated.
+        values["random_state"] = int(np.random.default_rng().integers(2**31))
+    return name, cls, {key: _plain(value) for key, value in values.items()}
+
+
+def params_text(values: Mapping[str, Any], title: str) -> str:
+    """The method and its resolved parameters as a file that `--params` reads."""
+    body = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
+    return f"# {title}\n{body}"
+
+
+def _own_name(key: str, method: str, known: Mapping[str, Any], where: Any) -> str:
+    plain = key.replace("-", "_")
+    own = {short: long for long, short in ALIASES.items()}.get(plain, plain)
+    if own not in known and methods_with(own):
+        raise UserError(
+            f"{where} has the key {key!r}, but the method {method!r} has no such parameter; "
+            f"{_having(own)}."
+        )
+    if own not in known:
+        names = [*known, *ALIASES.values(), "method"]
+        close = difflib.get_close_matches(plain, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(known)}."
+        raise UserError(f"{where} has an unknown key {key!r}.{hint}")
+    return own
+
+
+def _having(name: str) -> str:
+    """Which methods have a parameter."""
+    methods = methods_with(name)
+    if len(methods) == 1:
+        return f"{methods[0]} alone has it"
+    return f"{', '.join(methods[:-1])} and {methods[-1]} have it"
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -5,30 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from dmkc.cli import outputs
-from dmkc.cli.common import add_command, client_of, print_pairs, say
-from dmkc.cli.errors import UserError
+from dmkc.cli import runs
+from dmkc.cli.common import Commands, add_command, client_of, print_pairs, say
 from dmkc.cli.fit import add_method, chosen
-from dmkc.cli.method_help import method_class
-from dmkc.cli.options import estimator_values
+from dmkc.cli.options import estimator_values, method_class
 from dmkc.cli.tables import open_table
+from dmkc.errors import UserError
 from dmkc.planning import plan
 
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "say what a fit will take: time, scans, memory and a walltime"
     parser = add_command(commands, "plan", text, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
     parser.add_argument("--quiet", action="store_true", help="say nothing while running")
     add_method(parser)
@@ -46,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
         say("fitting some of the rows", args.quiet)
         found = plan(cls(**values, client=client), table.X, journal=True)
     if target is not None:
-        outputs.write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
+        runs.write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
     print_pairs(found.pairs())
 
 

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dmkc.cli import outputs
-from dmkc.cli.common import add_cluster, add_command, add_force, add_voice, client_of, say
+from dmkc.cli import runs
+from dmkc.cli.common import Commands, add_cluster, add_command, add_force, add_voice, client_of, say
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table
@@ -16,7 +16,7 @@ from dmkc.modelfile import load
 EXAMPLE = "dmkc predict run/model.zarr y.zarr --out y-labels.zarr"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     parser = add_command(commands, "predict", "label rows by a fitted model", EXAMPLE, run)
     parser.usage = "dmkc predict MODEL INPUT --out FILE [options]"
     parser.add_argument("model", metavar="MODEL", help="model.zarr or a run folder")
@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     model: Any = load(model_path(args.model))
-    path = outputs.store_target(args.out, args.force)
+    path = runs.store_target(args.out, args.force)
     # The columns of the fit are found by name, so that the table may have others too.
     table = open_table(args, names=model._fitted("feature_names_in_"))
     for note in table.notes:
@@ -44,6 +44,6 @@ def run(args: argparse.Namespace) -> None:
 
 def model_path(text: str) -> str:
     """A model's path, given as itself or as the run folder it is in."""
-    if "://" not in text and outputs.is_run_folder(Path(text)):
+    if "://" not in text and runs.is_run_folder(Path(text)):
         return str(Path(text) / "model.zarr")
     return text

@@ -1,4 +1,7 @@
-"""The folder of a run: what was asked for, how far it has come, and its log."""
+"""Where results go: the folder of a run, how far it has come, its log; what may be replaced.
+
+Only what dmkc itself has written is replaced.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,138 @@ import socket
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dmkc.cli import outputs
-from dmkc.cli.errors import UserError
+import dask
+from dask.system import CPU_COUNT
+
+from dmkc.errors import UserError
+from dmkc.modelfile import is_model_file
+from dmkc.modelfile.files import KEY
 from dmkc.modelfile.staging import remove
 from dmkc.progress import listening
 from dmkc.resume.journal import NAME as JOURNAL
 
+FORMATS = ("dmkc-labels", "dmkc-dataset")
+RUN_MARK = "# dmkc run\n"
+LOG = "log.txt"
+RESULTS = ("params.yaml", "model.zarr", "labels.zarr", "metrics.json", "report.html")
 ORDER, STATUS, JOB = "run.json", "status.json", "job.json"
 DONE = "finished"
 FORMAT = "dmkc-run"
 SECONDS_BETWEEN = 1.0
 """How often the status is written at most."""
+
+
+def mark(kind: str, **more: Any) -> dict[str, Any]:
+    """The attributes by which a store of dmkc is known."""
+    return {KEY: {"format": f"dmkc-{kind}", "version": 1, **more}}
+
+
+def is_own_store(path: Path) -> bool:
+    """Whether a folder is a Zarr store that dmkc wrote."""
+    if is_model_file(path):
+        return True
+    try:
+        stored = json.loads((path / "zarr.json").read_bytes())
+        return stored["attributes"][KEY]["format"] in FORMATS
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether a folder holds a run, finished or not."""
+    try:
+        with open(path / LOG, encoding="utf-8") as log:
+            return log.readline() == RUN_MARK
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def store_target(text: str, force: bool) -> Path:
+    """The path of a Zarr store to write, once it is known that it may be written."""
+    path = _local(text)
+    if path.exists() or path.is_symlink():
+        if not force:
+            raise UserError(f"{text} exists; replace it with --force or choose another --out.")
+        if path.is_symlink() or not is_own_store(path):
+            raise UserError(f"{text} was not written by dmkc, so --force does not replace it.")
+    return path
+
+
+def run_target(text: str, force: bool) -> Path:
+    """The path of a run folder to write, once it is known that it may be written."""
+    path = _local(text)
+    if not path.exists() and not path.is_symlink():
+        return path
+    if path.is_symlink() or not path.is_dir():
+        raise UserError(f"{text} is not a folder; choose another --out.")
+    if all(entry == _part(path / LOG) for entry in path.iterdir()):
+        return path  # empty, or left by a run that was killed at once
+    if not is_run_folder(path):
+        raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
+    if not force:
+        raise UserError(
+            f"{text} holds an earlier run; go on with it with --resume, or replace it with --force."
+        )
+    return path
+
+
+def make_run_folder(path: Path) -> bool:
+    """Create a folder for its owner alone; return whether it is new."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    path.chmod(0o700)
+    return True
+
+
+def clear_results(path: Path) -> None:
+    """Remove the results of an earlier run, and nothing else."""
+    for name in RESULTS:
+        remove(path / name)
+
+
+def discard_run(path: Path) -> None:
+    """Remove a run that came to nothing through a mistake of its user."""
+    remove(path / LOG)
+    if not any(path.iterdir()):
+        path.rmdir()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that appears when it is whole."""
+    fresh = _part(path)
+    fresh.write_text(text, encoding="utf-8")
+    os.replace(fresh, path)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def store(values: Any, array: Any) -> None:
+    """Compute a Dask array into a Zarr array of the same chunks, block by block."""
+    pool = ThreadPoolExecutor(CPU_COUNT)
+    try:
+        with dask.config.set(pool=pool):
+            values.store(array, lock=False)
+    finally:
+        # A thread left writing after an interruption would bring a removed folder back.
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _local(text: str) -> Path:
+    if "://" in text:
+        raise UserError(f"{text} is an address; results are written to local folders.")
+    path = Path(os.path.abspath(os.path.expanduser(text)))
+    if not path.parent.is_dir():
+        raise UserError(f"The folder {path.parent} does not exist; create it first.")
+    return path
 
 
 @dataclass(frozen=True)
@@ -41,7 +161,7 @@ class Order:
 
     def save(self, run: Path) -> None:
         stored = {"format": FORMAT, "version": 1, **asdict(self)}
-        outputs.write_text(run / ORDER, json.dumps(stored, indent=2) + "\n")
+        write_text(run / ORDER, json.dumps(stored, indent=2) + "\n")
 
 
 def read_order(run: Path) -> Order | None:
@@ -90,7 +210,7 @@ def forget(run: Path) -> None:
 def write_status(run: Path, state: str, **more: Any) -> None:
     """Say how a run is doing; what is not said again stays as it was."""
     found = {**read_status(run), "state": state, "updated": _now(), **more}
-    outputs.write_text(run / STATUS, json.dumps(found, indent=2) + "\n")
+    write_text(run / STATUS, json.dumps(found, indent=2) + "\n")
 
 
 def read_status(run: Path, name: str = STATUS) -> dict[str, Any]:
@@ -103,7 +223,7 @@ def read_status(run: Path, name: str = STATUS) -> dict[str, Any]:
 
 def write_job(run: Path, **about: Any) -> None:
     """Say which job of a queue works on the run."""
-    outputs.write_text(run / JOB, json.dumps(about, indent=2) + "\n")
+    write_text(run / JOB, json.dumps(about, indent=2) + "\n")
 
 
 @contextlib.contextmanager
@@ -129,12 +249,12 @@ class RunLog:
     """The log of a run: what the library logs, warnings, and what the command adds."""
 
     def __init__(self, run: Path) -> None:
-        self._path = run / outputs.LOG
+        self._path = run / LOG
         self._logger = logging.getLogger("dmkc")
 
     def __enter__(self) -> logging.Logger:
         if not self._path.exists():
-            outputs.write_text(self._path, outputs.RUN_MARK)
+            write_text(self._path, RUN_MARK)
         self._handler = logging.FileHandler(self._path, encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         self._level, self._show = self._logger.level, warnings.showwarning

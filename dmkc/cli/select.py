@@ -11,6 +11,7 @@ import numpy as np
 
 from dmkc.cli.answers import add_answers, answers_of, write_answers
 from dmkc.cli.common import (
+    Commands,
     add_command,
     add_voice,
     client_of,
@@ -19,14 +20,14 @@ from dmkc.cli.common import (
     say,
     shown,
 )
-from dmkc.cli.errors import UserError
 from dmkc.cli.fit import add_method, chosen
-from dmkc.cli.method_help import method_class
-from dmkc.cli.options import as_argument, estimator_values
+from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
-from dmkc.clusterers.parameters.kinds import whole_number
-from dmkc.selection.asking import Asking
+from dmkc.clusterers.estimator import Facts
+from dmkc.clusterers.parameters import whole_number
+from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
+from dmkc.selection.questions import Asking
 from dmkc.selection.run import select
 
 EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --ask 10 --answers answers.csv"
@@ -34,16 +35,10 @@ QUESTIONS = 10
 WORDS = "[y]es, [n]o, [s]kip, [q]uit"
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "choose parameters without labels, and ask about pairs of rows"
     parser = add_command(commands, "select", text, EXAMPLE, run)
     parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
-    )
     parser.add_argument(
         "--ask",
         nargs="?",
@@ -108,8 +103,8 @@ def _word(prompt: str) -> str:
             return letter
 
 
-def _about(found: Selection) -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = [
+def _about(found: Selection) -> Facts:
+    pairs: Facts = [
         ("candidates", len(found.candidates)),
         ("answers", len(found.answers)),
         ("confidence", round(found.confidence, 3)),

@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from dmkc import cluster
-from dmkc.cli import outputs, runs
-from dmkc.cli.common import add_command, print_pairs, say
-from dmkc.cli.errors import Failure, UserError
+from dmkc.cli import runs
+from dmkc.cli.common import Commands, Failure, add_command, print_pairs, say
 from dmkc.cli.fit import add_fit, estimator_of, ordered, resumed
 from dmkc.cluster import batch
 from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.values import PLAIN
+from dmkc.errors import UserError
 from dmkc.resume.journal import in_use
 
 SCRIPT, CONFIG = "job.sh", "cluster.yaml"
@@ -27,7 +27,7 @@ EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/s
 SHOWN = ("round", "scans", "objective", "gap", "changed", "seconds")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     text = "send a fit to a batch queue, coordinator and workers"
     add_fit(add_command(commands, "submit", text, EXAMPLE, _submit), "submit")
     text = "say how a run is doing"
@@ -50,27 +50,27 @@ def _submit(args: argparse.Namespace) -> None:
     else:
         chosen, order = args, ordered(args)
         estimator_of(order)  # a mistake in the parameters is told now, and not by the job
-        folder = outputs.run_target(args.out, args.force)
+        folder = runs.run_target(args.out, args.force)
     if in_use(folder):
         raise UserError(f"A process is working on {folder} already; see dmkc status.")
     if batch_state(folder) is not None:
         raise UserError(f"{folder} is in the queue already; see dmkc status.")
     config = _queue_config(chosen.cluster, folder)
-    outputs.make_run_folder(folder)
+    runs.make_run_folder(folder)
     if args.force:
         runs.forget(folder)
-    log = folder / outputs.LOG
+    log = folder / runs.LOG
     if not log.exists():
-        log.write_text(outputs.RUN_MARK, encoding="utf-8")
+        log.write_text(runs.RUN_MARK, encoding="utf-8")
     order.save(folder)
     token = f"dmkc-{uuid.uuid4().hex[:8]}"
     workers = f"{token}-worker"
     stored = {**config.given, "name": workers}
-    outputs.write_text(folder / CONFIG, yaml.safe_dump(stored, sort_keys=False))
+    runs.write_text(folder / CONFIG, yaml.safe_dump(stored, sort_keys=False))
     words = ["-m", "dmkc", "fit", "--resume", str(folder), "--cluster", str(folder / CONFIG)]
     command = [config["python"] or batch.python(), *words, "--quiet"]
     script = batch.coordinator_script(config, token, folder, command)
-    outputs.write_text(folder / SCRIPT, script)
+    runs.write_text(folder / SCRIPT, script)
     runs.write_status(folder, "queued")
     try:
         job = batch.submit(config, folder / SCRIPT)
@@ -97,7 +97,7 @@ def _queue_config(given: str | None, folder: Path) -> Config:
 
 def _run_folder(args: argparse.Namespace) -> Path:
     folder = Path(args.run_folder).expanduser().absolute()
-    if not outputs.is_run_folder(folder):
+    if not runs.is_run_folder(folder):
         raise UserError(f"There is no run at {args.run_folder}.")
     return folder
 
@@ -159,7 +159,7 @@ def _lines(folder: Path, follow: bool) -> Iterator[str]:
     places: dict[Path, int] = {}
     while True:
         ending = not follow or _found(folder, "")["state"] not in ("queued", "running")
-        for path in [folder / outputs.LOG, *sorted(folder.glob("job*.out"))]:
+        for path in [folder / runs.LOG, *sorted(folder.glob("job*.out"))]:
             if not path.exists():
                 continue
             with open(path, encoding="utf-8", errors="replace") as stream:

@@ -1,7 +1,6 @@
 """Clusters described by one small file: `open` starts what it says and gives a client."""
 
-from dmkc.cluster.certificates import make_certificates
-from dmkc.cluster.network import InsecureClusterWarning
+from dmkc.cluster.network import InsecureClusterWarning, make_certificates
 from dmkc.cluster.opening import open_cluster as open
 from dmkc.cluster.schema import Config, read
 from dmkc.cluster.start import ClusterError

@@ -12,8 +12,7 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.learned import Learned
+from dmkc.clusterers.fits import AnyLearned
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
@@ -34,8 +33,8 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
-from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.typing import PerRow, RandomState, TableLike
 
 MORE_ITER = "increase max_iter or tol."
 
@@ -46,7 +45,7 @@ class Job:
 
     rows: Rows
     engine: Engine
-    sample_weight: Any
+    sample_weight: PerRow
     seed: int
     own: Any
     """The clusterer's own settings."""
@@ -70,7 +69,7 @@ class Trained(NamedTuple, Generic[ReadyRows]):
     """What training comes to."""
 
     prepared: ReadyRows
-    learned: Learned[Any, Any] | None
+    learned: AnyLearned | None
     all_rows: RowSet | None
     """All rows, where they have been scanned."""
 
@@ -79,7 +78,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     """Base of all clusterers: the course of a fit."""
 
     n_clusters: Any
-    random_state: Any
+    random_state: RandomState
     tol: float
     verbose: int
     n_scans_: int
@@ -100,14 +99,14 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """Rows that can be scanned."""
 
     @abstractmethod
-    def _learn(self, prepared: ReadyRows, job: Job) -> Learned[Any, Any] | None:
+    def _learn(self, prepared: ReadyRows, job: Job) -> AnyLearned | None:
         """What is learned from prepared rows; None for a single cluster."""
 
     def _store_features(self, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes that do not depend on what was learned, if there are any."""
 
     @abstractmethod
-    def _store_fit(self, learned: Learned[Any, Any], prepared: ReadyRows, rows: Rows) -> None:
+    def _store_fit(self, learned: AnyLearned, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes that are the method's own, `model_` among them."""
 
     def _store_one_cluster(self, prepared: ReadyRows, rows: Rows) -> None:
@@ -117,7 +116,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """The fit in half a sentence."""
         return f"{self.n_iter_} {self._rounds}, objective {self.objective_:.6g}"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
 
         With `sample_weight` a row of weight 3 counts as three equal rows.
@@ -150,9 +149,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         prepared = self._prepare(job)
         return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
-    def _store_results(
-        self, learned: Learned[Any, Any] | None, prepared: ReadyRows, rows: Rows
-    ) -> None:
+    def _store_results(self, learned: AnyLearned | None, prepared: ReadyRows, rows: Rows) -> None:
         """Set the fitted attributes, and warn of a fit that ended early."""
         self._store_features(prepared, rows)
         if learned is None:
@@ -182,7 +179,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _warn_of_empty(self, empty: int, n_clusters: int) -> None:
         warnings.warn(f"{empty} of {n_clusters} clusters are empty.", stacklevel=4)
 
-    def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
+    def _labels(self, rows: Rows, all_rows: RowSet | None) -> PerRow:
         pipeline = self.model_.label_pipeline()
         if rows.container.lazy or all_rows is None:
             return labelling.apply(rows, pipeline, np.dtype(np.int32), None)
@@ -193,7 +190,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
 class KernelClusterer(Clusterer[Prepared]):
     """Base of clusterers of kernel features, which may train on a subset of the rows."""
 
-    train_rows: Any
+    train_rows: float | None
     polish: int
     kernels_: list[Kernel]
     kernel_weights_: np.ndarray
@@ -204,7 +201,7 @@ class KernelClusterer(Clusterer[Prepared]):
     @abstractmethod
     def _continue_on_all_rows(
         self, learned: Any, features: FeatureMap, rows: RowSet, job: Job
-    ) -> Any:
+    ) -> AnyLearned:
         """What is learned by at most `polish` more rounds on all rows."""
 
     def _least_clusters(self) -> int:
@@ -255,14 +252,14 @@ class KernelClusterer(Clusterer[Prepared]):
         return layout_of(rows, engine, self._feature_settings(seed_of(self.random_state)))
 
     @available_if(lambda self: self._has_scores)
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: TableLike) -> PerRow:
         """Scores of every row: one whose sign decides between two clusters, else one a cluster."""
         rows = self._new_rows(X)
         n_out = None if self.model_.n_scores == 1 else self.model_.n_scores
         pipeline = self.model_.score_pipeline()
         return labelling.apply(rows, pipeline, self._dtype, n_out, name="score")
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """Features whose inner products are the learned kernel, weighted by `kernel_weights_`."""
         return super().transform(X)
 
@@ -322,10 +319,10 @@ def _about(job: Job, features: FeatureMap, mode: str) -> str:
     )
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: RandomState) -> int:
     """A seed from None, an integer or a NumPy RandomState, as scikit-learn takes them."""
     RANDOM_STATE.check(random_state)
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, int | np.integer):
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

@@ -1,10 +1,17 @@
-"""What every clusterer shares as a scikit-learn estimator: new rows, names, prediction, files."""
+"""What every clusterer shares as an estimator: what it says of itself, new rows, prediction, files.
+
+The command line, reports and pictures ask for parameters, facts, pictures and metrics of a fit, and
+never look for attributes themselves.  Plain answers stand here; a family of methods gives its own.
+"""
 
 from __future__ import annotations
 
 import copy
+import os
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,44 +19,182 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
-from dmkc.clusterers.described import Described
+from dmkc.clusterers.parameters import Parameter, init_from, with_parameters
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
+from dmkc.typing import MaybeClient, NamedValues, PerRow, TableLike
+
+Facts: TypeAlias = list[tuple[str, Any]]
+"""Names and values, for tables."""
+BY_SCORE = (
+    "Left to right is the score whose sign decides; bottom to top is the largest variation that "
+    "the score does not explain."
+)
+BY_COMPONENTS = "The two leading principal components of the learned features."
+CONVEX_COURSE = (
+    "Each dotted line is a relabeling, after which a new convex problem begins; it is solved when "
+    "objective and bound meet."
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a fit that makes sense for its method."""
+
+    name: str
+    """A function of `dmkc.plot`, unless `draw` is given."""
+    caption: str
+    beside: bool = False
+    """Whether it is small and stands beside others."""
+    draw: Callable[[Any, Any, Any], Any] | None = None
+    """Matplotlib axes from the fitted estimator, sampled rows and the labels of all rows."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a fit has chosen without labels."""
+
+    records: list[NamedValues]
+    """One per number of clusters, or per candidate, that was tried."""
+    confidence: float | None
+    """None where only the number of clusters was open."""
+    alternatives: list[Any]
+    """Models of the other clusterings that are offered, the chosen one first."""
+
+
+class Described:
+    """An estimator that describes itself.
+
+    A fitted one has `labels_`, `objective_`, `start_`, `converged_`, `n_iter_`, `n_scans_` and
+    `history_`, whatever the method.
+    """
+
+    declared: ClassVar[tuple[Parameter, ...]] = ()
+    """The parameters, in the order of `__init__`, which is made from them where there is none; the
+    docstring gets its section from them."""
+    summary: ClassVar[str] = ""
+    """The method in half a line, for lists of methods."""
+    selectable: ClassVar[tuple[str, ...]] = ()
+    """Parameters that `dmkc.select` chooses where they are "auto"."""
+    _writes_init: ClassVar[bool] = False
+    """Whether the class, or one that it derives from, has an `__init__` that somebody wrote."""
+    _has_scores: ClassVar[bool] = False
+    """Whether the model decides by scores, so that there is a decision function."""
+    _has_margin: ClassVar[bool] = False
+    """Whether scores have a margin of 1."""
+    _has_kernels: ClassVar[bool] = False
+    """Whether there are `kernels_` with `kernel_weights_`, and landmarks."""
+    _rounds: ClassVar[str] = "iterations"
+    """What `n_iter_` counts."""
+    _minimised: ClassVar[str] = "objective"
+    """What the records of `history_` call their objective, in words."""
+    n_clusters_: Any
+    objective_: float
+    start_: str
+    n_iter_: int
+    n_scans_: int
+    history_: list[NamedValues]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._writes_init = cls._writes_init or "__init__" in vars(cls)
+        if "declared" in vars(cls):
+            if cls.__doc__:
+                cls.__doc__ = with_parameters(cls.__doc__, cls.declared)
+            if not cls._writes_init:
+                cls.__init__ = init_from(cls.declared)  # type: ignore[method-assign]
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """The declared parameters by name."""
+        return {parameter.name: parameter for parameter in cls.declared}
+
+    def _checked(self) -> dict[str, Any]:
+        """Every parameter as plain Python; one sentence about the first that is wrong."""
+        return {p.name: p.check(getattr(self, p.name)) for p in self.declared}
+
+    def _facts(self) -> Facts:
+        """Names and values that only this method has, for the table of what was run."""
+        return []
+
+    def _pictures(self) -> list[Picture]:
+        """The pictures of a report, in order."""
+        two = self._has_scores and self.n_clusters_ == 2
+        found = [Picture("embedding", BY_SCORE if two else BY_COMPONENTS)]
+        if self._has_margin:
+            inside = "of a score between -1 and 1" if two else "less than 1 ahead"
+            words = f"Those in the shaded margin, {inside}, are the uncertain ones."
+            found.append(Picture("margins", words))
+        bounded = any("bound" in record for record in self.history_)
+        course = CONVEX_COURSE if bounded else f"The {self._minimised} after every step."
+        found.append(Picture("convergence", course))
+        if self._has_kernels:
+            found.append(self._weights_picture())
+        return [*found, Picture("sizes", "Counted over all rows.", beside=True)]
+
+    def _weights_picture(self) -> Picture:
+        """What the model weighs."""
+        words = "How much each kernel counts in the learned combination."
+        return Picture("kernel_weights", words, beside=True)
+
+    def _metrics(self) -> dict[str, Any]:
+        """What metrics.json and `dmkc info` say of the fit."""
+        return {
+            "objective": self.objective_,
+            "start": self.start_,
+            "relabelings": self.n_iter_,
+            "scans": self.n_scans_,
+        }
+
+    def _choice(self) -> Choice | None:
+        """What was chosen, where something had been left open."""
+        return None
+
+    def _fitted(self, name: str) -> Any:
+        """A fitted value, or None where a model file does not hold it."""
+        return vars(self).get(name)
+
+
+def landmarks_fact(clusterer: Any) -> tuple[str, str]:
+    """How many landmarks there are and what they are, for facts of a method with kernels."""
+    count = clusterer.model_.label_pipeline().plan.n_landmarks
+    how = clusterer.landmarks if isinstance(clusterer.landmarks, str) else "given"
+    return "landmarks", f"{count}, {how}"
 
 
 class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any
-    client: Any
+    client: MaybeClient
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Cluster the rows of `X`; `y` is ignored."""
 
     @abstractmethod
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         """How a fit of these rows cuts and holds what it trains on."""
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> PerRow:
         """Fit and return `labels_`."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: TableLike) -> PerRow:
         """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr)."""
         rows = self._new_rows(X)
         return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """What the model makes of every row of `X`, in the form of `X`."""
         rows = self._new_rows(X)
         pipeline = self.model_.feature_pipeline()
         return labelling.apply(rows, pipeline, self._dtype, self.model_.n_features, name="feature")
 
-    def save(self, path: Any, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the fitted model to a local path, for `dmkc.load`."""
         from dmkc import modelfile
 
@@ -71,7 +216,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         """Precision of what `transform` returns."""
         return self.model_.features.plan.dtype
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _new_rows(self, X: TableLike) -> Rows:
         check_is_fitted(self)
         rows = as_rows(X, order=self._views())
         try:
@@ -99,7 +244,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         self.n_features_in_ = rows.n_columns
         self.views_ = dict(rows.views)
 
-    def __sklearn_clone__(self) -> Any:
+    def __sklearn_clone__(self) -> Self:
         """A copy without what was learned; the client of a cluster is shared, not copied."""
         bare = copy.copy(self)
         bare.client = None

@@ -10,23 +10,23 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
 
-from dmkc.data import Lazy, RowRecord, Rows
+from dmkc.compiled import compiled
+from dmkc.data import BlockRows, Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
-from dmkc.scan.compiled import compiled
 from dmkc.scan.cuts import Affine
-from dmkc.scan.engine import Block, ThreadEngine, load
+from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
-from dmkc.scan.limits import one_blas_thread
-from dmkc.scan.meter import metered
 
+Labeler: TypeAlias = Callable[[BlockRows], np.ndarray]
+"""From the rows of a block to an answer for each."""
 BLOCK_BYTES = 8 << 20
 """Rows of a task, about: some tens of milliseconds."""
 
@@ -125,7 +125,7 @@ class RowMap(Protocol):
     @property
     def dtype(self) -> np.dtype: ...
 
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any: ...
+    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class RawColumns:
     leaf_rows: int
     dtype: np.dtype
 
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any:
+    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any:
         return rows
 
 
@@ -156,9 +156,9 @@ class Pipeline:
     """Rows to records to an answer, in one task; one leaf at a time is in memory."""
 
     plan: RowMap
-    answer: Callable[[Any], np.ndarray]
+    answer: Callable[[RowRecord], np.ndarray]
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         n = rows.shape[0]
         # sparse rows need a large product for every call, dense ones nothing
         step = n if sp.issparse(rows) else self.plan.leaf_rows
@@ -182,19 +182,17 @@ class Known:
 class Corrected:
     """A pipeline whose answers are known at some places."""
 
-    pipeline: Callable[[Any], np.ndarray]
+    pipeline: Labeler
     places: np.ndarray
     labels: np.ndarray
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         answers = self.pipeline(rows)
         answers[self.places] = self.labels
         return answers
 
 
-def for_block(
-    pipeline: Callable[[Any], np.ndarray], known: Known | None, block: Block
-) -> Callable[[Any], np.ndarray]:
+def for_block(pipeline: Labeler, known: Known | None, block: Block) -> Labeler:
     """The pipeline for one block, with the labels that are known of its rows."""
     if known is None:
         return pipeline
@@ -238,7 +236,7 @@ def block_rows(rows: Rows, width: int, leaf_rows: int, threads: int) -> int:
 
 def lazily(
     blocks: list[Block],
-    pipeline: Callable[[Any], np.ndarray],
+    pipeline: Labeler,
     dtype: np.dtype,
     n_out: int | None,
     known: Known | None = None,
@@ -258,16 +256,16 @@ def lazily(
     return da.Array(whole, layer, chunks, dtype=dtype)
 
 
-def _call(pipeline: Callable[[Any], np.ndarray], block: Block) -> tuple:
+def _call(pipeline: Labeler, block: Block) -> tuple:
     """A task that answers one block."""
     if isinstance(block, Lazy):
         return (partial(_answer, pipeline), block.delayed.key)
     return (partial(_load_and_answer, pipeline, block),)
 
 
-def _answer(pipeline: Callable[[Any], np.ndarray], values: Any) -> np.ndarray:
+def _answer(pipeline: Labeler, values: Any) -> np.ndarray:
     return pipeline(values)
 
 
-def _load_and_answer(pipeline: Callable[[Any], np.ndarray], block: Block) -> np.ndarray:
+def _load_and_answer(pipeline: Labeler, block: Block) -> np.ndarray:
     return pipeline(load(block))

@@ -1,4 +1,4 @@
-"""What a fit learns: a feature map and one or more scores on it."""
+"""What a fit learns: a feature map and one or more scores on it; and where such scores live."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dmkc.clusterers.labelling import (
 from dmkc.data import Lazy, Rows
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
+from dmkc.scan.multiclass import Scores
 
 CLUSTERS = {"none": 1, "sign": 2}
 """Clusters by decision, where these are not as many as scores."""
@@ -153,3 +154,47 @@ def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int, known: Known | 
         if first.max() < rows.n_rows:
             break
     return first
+
+
+@dataclass(frozen=True)
+class ScoreSpace:
+    """Where the scores of a method live, and how they decide between clusters."""
+
+    features: FeatureMap
+    n_clusters: int
+    decision: str
+    """As in `KernelModel`."""
+
+    @classmethod
+    def of(cls, features: FeatureMap, n_clusters: int) -> ScoreSpace:
+        """One score whose sign decides between two clusters; one each for more."""
+        return cls(features, n_clusters, "sign" if n_clusters == 2 else "largest")
+
+    @property
+    def n_scores(self) -> int:
+        return 1 if self.decision == "sign" else self.n_clusters
+
+    @property
+    def scored_clusters(self) -> np.ndarray:
+        """The cluster that every score speaks for."""
+        return np.array([1]) if self.decision == "sign" else np.arange(self.n_clusters)
+
+    @property
+    def n_features(self) -> int:
+        return self.features.offsets[-1]
+
+    def scores(self, weights: np.ndarray, biases: np.ndarray) -> Scores:
+        """Scores on raw columns, from a row of feature weights and a bias for each."""
+        pairs = zip(weights, biases, strict=True)
+        parts = [self.features.to_stored(v, float(b)) for v, b in pairs]
+        return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
+
+    def model(
+        self, weights: np.ndarray, biases: np.ndarray, kernel_weights: np.ndarray
+    ) -> KernelModel:
+        """The scores in the form that labels rows."""
+        return KernelModel(self.features, weights, biases, kernel_weights, self.decision)
+
+    def on(self, features: FeatureMap) -> ScoreSpace:
+        """The same on another map, such as one for rows that come without weights."""
+        return replace(self, features=features)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.rowset import RowSet, SampleRows
-from dmkc.clusterers.scaling import evened, scaling_of
 from dmkc.clusterers.spread import (
     Layout,
     carried,
@@ -30,10 +29,12 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
+from dmkc.kernels.tiles import evened, scaling_of
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine, Held
 from dmkc.scan.grid import Grid, Node
 from dmkc.scan.survey import Survey, SurveyScan
+from dmkc.typing import PerRow
 
 SAMPLE_BYTES = 256 << 20
 EXACT_BYTES = 64 << 20
@@ -83,8 +84,8 @@ class FeatureSettings:
     kernels: tuple[Kernel, ...]
     scale: str | None
     rank: int
-    landmarks: Any
-    """A name, an array of rows, or a `LandmarkChooser`."""
+    landmarks: str | np.ndarray | LandmarkChooser
+    """A name, an array of rows, or what chooses them."""
     dtype: str
     mode: str
     store_path: str | None
@@ -156,7 +157,7 @@ def prepare(
     engine: Engine,
     settings: FeatureSettings,
     min_rows: int,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     context: Any = None,
 ) -> Prepared:
     """Survey the rows, build the feature map and hold (or plan) the columns.

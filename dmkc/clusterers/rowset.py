@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dmkc.data import RowRecord
+from dmkc.data import BlockRows, RowRecord
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
-from dmkc.scan.engine import Block, Engine
+from dmkc.scan.engine import Block, Engine, Make, one_blas_thread
 from dmkc.scan.grid import Grid, Node
-from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.requests import Answer, GivenLabels, Request
 
 
@@ -31,7 +30,7 @@ class RowSet(ABC):
         """The statistic of all rows."""
 
     @abstractmethod
-    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+    def collect(self, func: Make, name: str) -> np.ndarray:
         """The values of a function of records for every row, in this process."""
 
     def answer(self, requests: Sequence[Request[Answer]]) -> list[Answer]:
@@ -59,10 +58,10 @@ class RowSet(ABC):
 class Composed:
     """One function after another, as one task."""
 
-    first: Callable[[Any], Any]
-    then: Callable[[Any], Any]
+    first: Make
+    then: Make
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows: BlockRows) -> Any:
         return self.then(self.first(rows))
 
 
@@ -75,7 +74,7 @@ class SpreadRows(RowSet):
     blocks: Sequence[Block]
     width: int
     dtype: np.dtype
-    make: Callable[[Any], Any] | None
+    make: Make | None
     """Makes what is scanned anew on every scan; None when the blocks hold it already."""
     n_scans: int = 0
 
@@ -88,7 +87,7 @@ class SpreadRows(RowSet):
         whole = scan if self.make is None else MappedScan(self.make, scan)
         return self.engine.scan(whole, self.blocks, self.grid)
 
-    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+    def collect(self, func: Make, name: str) -> np.ndarray:
         self.n_scans += 1
         whole = func if self.make is None else Composed(self.make, func)
         return np.concatenate(self.engine.collect(whole, self.blocks, name))
@@ -132,7 +131,7 @@ class SampleRows(RowSet):
         with one_blas_thread():
             return scan.block(self.record, 0, self.leaf_rows)
 
-    def collect(self, func: Callable[[Any], Any], name: str) -> np.ndarray:
+    def collect(self, func: Make, name: str) -> np.ndarray:
         self.n_scans += 1
         return func(self.record)
 

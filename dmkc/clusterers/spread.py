@@ -24,6 +24,7 @@ from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import sample_positions
+from dmkc.typing import PerRow
 
 log = logging.getLogger("dmkc")
 
@@ -88,7 +89,7 @@ def sample_of(rows: Rows, size: int, seed: int) -> np.ndarray:
 
 
 def row_blocks(
-    rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: Any
+    rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: PerRow
 ) -> list[Block]:
     """The blocks of all rows, where scans can use them again and again."""
     blocks: list[Block] = list(rows.blocks(grid.block_rows))
@@ -101,7 +102,7 @@ def row_blocks(
     return blocks
 
 
-def carried(sample_weight: Any, rows: Rows) -> tuple[str, ...]:
+def carried(sample_weight: PerRow, rows: Rows) -> tuple[str, ...]:
     """The parts of records that come with the rows."""
     there = {"weights": sample_weight is not None, "constrained": rows.constrained is not None}
     return tuple(name for name, has in there.items() if has)

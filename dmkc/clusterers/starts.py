@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dmkc.clusterers.few_columns import FEW_COLUMNS, correlated, few_columns
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
-from dmkc.clusterers.shapes import SHAPES, shaped
+from dmkc.clusterers.sampled import FEW_COLUMNS, SHAPES, correlated, few_columns, shaped
 from dmkc.errors import UserError
 from dmkc.kernels import Kernel
 

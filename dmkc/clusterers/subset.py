@@ -17,6 +17,7 @@ from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import TakeScan, sample_positions
+from dmkc.typing import PerRow
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,11 @@ class Subset:
 
 
 def take_subset(
-    rows: Rows, engine: Engine, train_rows: Any, settings: FeatureSettings, sample_weight: Any
+    rows: Rows,
+    engine: Engine,
+    train_rows: float | None,
+    settings: FeatureSettings,
+    sample_weight: PerRow,
 ) -> Subset:
     """A uniform subset by global row number, the same whatever the chunks are.
 
@@ -72,14 +77,18 @@ def take_subset(
     return Subset(taken, chosen, positions, context)
 
 
-def subset_size(train_rows: Any, n_rows: int) -> int:
+def subset_size(train_rows: float | None, n_rows: int) -> int:
     """Rows to train on, from a count or a share."""
     wanted = TRAIN_ROWS.check(train_rows)
     return min(wanted, n_rows) if wanted >= 1 else max(1, round(wanted * n_rows))
 
 
 def spread_all(
-    rows: Rows, engine: Engine, settings: FeatureSettings, features: FeatureMap, sample_weight: Any
+    rows: Rows,
+    engine: Engine,
+    settings: FeatureSettings,
+    features: FeatureMap,
+    sample_weight: PerRow,
 ) -> tuple[SpreadRows, str]:
     """All rows under a feature map that was learned on a subset, and how they are held."""
     maker = features.plan

@@ -19,6 +19,7 @@ from dmkc.data import Rows, as_rows
 from dmkc.data.rows import scan_width
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.survey import TakeScan, sample_positions
+from dmkc.typing import TableLike
 
 STRATEGIES = ("auto", "margin", "farthest")
 EXPLORED = 20
@@ -27,7 +28,7 @@ EXPLORED = 20
 
 def next_pairs(
     model: Any,
-    X: Any,
+    X: TableLike,
     n_pairs: int = 10,
     *,
     strategy: str = "auto",

@@ -11,12 +11,13 @@ import pandas as pd
 from dmkc.constraints.linked import joined, read_constraints, two_sided
 from dmkc.constraints.pairs import pair_rows
 from dmkc.data import Container
-from dmkc.data.container import PandasContainer
+from dmkc.data.rows import PandasContainer
 from dmkc.errors import UserError
+from dmkc.typing import PerRow, RandomState
 
 
 def random_pairs(
-    labels: Any, n_pairs: int, random_state: Any = None
+    labels: PerRow, n_pairs: int, random_state: RandomState = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Must-links and cannot-links between rows drawn at random, as a person with labels would give.
 
@@ -78,7 +79,7 @@ class Violations:
         return len(self.must_link) + len(self.cannot_link)
 
 
-def check_labeling(labels: Any, must_link: Any = None, cannot_link: Any = None) -> Violations:
+def check_labeling(labels: PerRow, must_link: Any = None, cannot_link: Any = None) -> Violations:
     """Which pairs a labeling violates; none are left over when its length is 0.
 
     Examples
@@ -155,7 +156,7 @@ def closure(
     )
 
 
-def _labelled(labels: Any) -> tuple[np.ndarray, Container]:
+def _labelled(labels: PerRow) -> tuple[np.ndarray, Container]:
     if isinstance(labels, pd.Series):
         values = labels.to_numpy()
         return values, PandasContainer("pandas", len(values), index=labels.index)

@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from dmkc.scan.compiled import compiled
+from dmkc.compiled import compiled
 
 TRIED = 4096
 """Parts with at most this many labelings are searched completely."""

@@ -18,7 +18,7 @@ import pandas as pd
 import zarr
 
 from dmkc.data import Container
-from dmkc.data.container import PandasContainer, XarrayContainer
+from dmkc.data.rows import PandasContainer, XarrayContainer
 from dmkc.errors import UserError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}

@@ -1,13 +1,20 @@
 """Input data of any supported kind as row blocks, and results back in the input's own form."""
 
 from dmkc.data.blocks import Block, Lazy, Read
-from dmkc.data.container import Container
 from dmkc.data.entry import as_rows
-from dmkc.data.record import RowRecord, as_record, check_weights, split_weights, with_weights
-from dmkc.data.rows import Rows
+from dmkc.data.record import (
+    BlockRows,
+    RowRecord,
+    as_record,
+    check_weights,
+    split_weights,
+    with_weights,
+)
+from dmkc.data.rows import Container, Rows
 
 __all__ = [
     "Block",
+    "BlockRows",
     "Container",
     "Lazy",
     "Read",

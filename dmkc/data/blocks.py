@@ -1,7 +1,8 @@
-"""Row blocks: pieces of the input that can be loaded on their own, on any worker."""
+"""Row blocks: what their values must be, and how they are loaded, on any worker."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -9,8 +10,161 @@ import numpy as np
 import scipy.sparse as sp
 from dask.delayed import Delayed
 
+from dmkc.errors import UserError, UserTypeError
+
+MOST_NAMES = 10  # columns listed in one message
 # A loaded block: a C-contiguous 2-D ndarray, or a csr_array with sorted indices.
 Values: TypeAlias = Any
+
+
+def check_dimensions(n_dimensions: int, shape: Sequence[Any]) -> None:
+    """Refuse anything that is not two-dimensional."""
+    shown = tuple(shape)
+    if n_dimensions == 0:
+        raise UserError(
+            "Expected 2D array, got scalar array instead: X must have rows and columns. "
+            "Reshape your data with X.reshape(1, 1) if it is one row of one column."
+        )
+    if n_dimensions == 1:
+        raise UserError(
+            f"Expected 2D array, got 1D array instead: X has shape {shown}. Reshape your data "
+            "with X.reshape(-1, 1) if it has a single column, or X.reshape(1, -1) if it is a "
+            "single row."
+        )
+    if n_dimensions > 2:
+        raise UserError(
+            f"Found array with dim {n_dimensions}, while dim <= 2 is required: X has shape "
+            f"{shown}, so flatten each row, for example with X.reshape(len(X), -1)."
+        )
+
+
+def check_shape(shape: Sequence[Any]) -> tuple[int, int]:
+    """Refuse a shape that is not (rows, columns) with at least one of each."""
+    check_dimensions(len(shape), shape)
+    n_rows, n_columns = int(shape[0]), int(shape[1])
+    for size, what in ((n_rows, "sample"), (n_columns, "feature")):
+        if size == 0:
+            raise UserError(
+                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum "
+                "of 1 is required."
+            )
+    return n_rows, n_columns
+
+
+def block_dtype(dtype: Any, where: str = "X") -> np.dtype:
+    """Return the dtype loaded blocks have for stored values of this dtype, or refuse it."""
+    try:
+        plain = np.dtype(dtype)
+    except TypeError:
+        plain = np.dtype(object)
+    if plain.kind == "c":
+        raise UserError(
+            f"Complex data not supported: {where} has dtype {dtype}; pass the real and imaginary "
+            "parts as separate columns."
+        )
+    if plain.kind in "mM":
+        raise UserError(
+            f"{where} holds dates or durations (dtype {dtype}); turn them into numbers first, "
+            "for example days since a fixed date."
+        )
+    if plain.kind == "V":
+        raise UserError(
+            f"{where} is a structured array (dtype {dtype}); turn its fields into columns first "
+            "with numpy.lib.recfunctions.structured_to_unstructured."
+        )
+    if plain.kind not in "biuf":
+        raise UserError(
+            f"{where} does not hold numbers (dtype {dtype}); convert it to a numeric dtype first, "
+            "for example with X.astype(float), and encode text as numbers."
+        )
+    if plain.kind == "f" and plain.itemsize < 4:
+        return np.dtype(np.float32)
+    if plain.kind == "f" and plain.itemsize > 8:
+        return np.dtype(np.float64)
+    return plain.newbyteorder("=")
+
+
+def frame_dtype(columns: Iterable[Any], dtypes: Iterable[Any]) -> np.dtype:
+    """Return the common block dtype of a DataFrame's columns, or name the columns refused."""
+    import pandas as pd
+
+    refused: dict[str, list[str]] = {}
+    kinds: list[np.dtype] = []
+    for column, stored in zip(columns, dtypes, strict=True):
+        dtype = stored.subtype if isinstance(stored, pd.SparseDtype) else stored
+        kind = getattr(dtype, "kind", "O")
+        if isinstance(dtype, pd.CategoricalDtype):
+            reason = "category"
+        elif kind in "mM" or isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
+            reason = "date"
+        elif kind == "c":
+            reason = "complex"
+        elif kind not in "biuf":
+            reason = "text"
+        else:
+            nullable = not isinstance(dtype, np.dtype)
+            kinds.append(np.dtype(np.float64) if nullable else block_dtype(dtype))
+            continue
+        refused.setdefault(reason, []).append(f"{column!r} ({stored})")
+    if "complex" in refused:
+        raise UserError(
+            f"Complex data not supported: {_listed(refused['complex'])} of X; pass the real and "
+            "imaginary parts as separate columns."
+        )
+    if refused:
+        raise UserError(" ".join(_refusal(reason, names) for reason, names in refused.items()))
+    return np.result_type(*kinds)
+
+
+def _refusal(reason: str, names: list[str]) -> str:
+    what, advice = {
+        "category": (
+            "hold categories",
+            "encode them first, for example with OneHotEncoder or OrdinalEncoder",
+        ),
+        "date": (
+            "hold dates, durations or intervals",
+            "turn them into numbers first, for example days since a fixed date",
+        ),
+        "text": (
+            "do not hold numbers",
+            "convert them with pandas.to_numeric or astype(float), or encode or drop them",
+        ),
+    }[reason]
+    if len(names) == 1:
+        what = what.replace("hold", "holds").replace("do not holds", "does not hold")
+    return f"{_listed(names)} of X {what}; {advice}."
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{'Column' if len(names) == 1 else 'Columns'} {shown}{more}"
+
+
+def string_names(columns: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the column names when every one is a string, as scikit-learn does."""
+    names = tuple(columns)
+    if names and all(isinstance(name, str) for name in names):
+        return tuple(str(name) for name in names)
+    return None
+
+
+def numbers_from_objects(values: np.ndarray) -> np.ndarray:
+    """Return an object array as float64, or name the first cell that is not a number."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        for (row, column), value in np.ndenumerate(values):
+            try:
+                float(np.nan if value is None else value)
+            except (TypeError, ValueError) as error:
+                refused = UserTypeError if isinstance(error, TypeError) else UserError
+                raise refused(
+                    f"Row {row}, column {column} of X holds {value!r}, which is not a number "
+                    f"({error}); convert or encode this column first."
+                ) from None
+        raise
 
 
 class Reader(Protocol):

@@ -11,9 +11,11 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import checks, labelled, lazy, memory, store, views
-from dmkc.data.rows import Rows
+from dmkc.data import labelled, lazy, store, views
+from dmkc.data.blocks import check_dimensions
+from dmkc.data.rows import Rows, array_rows, frame_rows, sparse_rows
 from dmkc.errors import UserError, UserTypeError
+from dmkc.typing import TableLike
 
 ACCEPTED = (
     "a NumPy array, a list of rows, a pandas or Dask DataFrame, a Dask array, an xarray "
@@ -22,7 +24,9 @@ ACCEPTED = (
 )
 
 
-def as_rows(X: Any, *, variable: str | None = None, order: Mapping[str, Any] | None = None) -> Rows:
+def as_rows(
+    X: TableLike, *, variable: str | None = None, order: Mapping[str, Any] | None = None
+) -> Rows:
     """Check X and return its rows; rows that have been checked are returned as they are.
 
     variable chooses an array of a Zarr group or a variable of an xarray Dataset; order are the
@@ -50,7 +54,7 @@ def as_rows(X: Any, *, variable: str | None = None, order: Mapping[str, Any] | N
             f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
             f"{type(X).__name__}; leave variable out."
         )
-    if views.is_list_of_views(X):
+    if isinstance(X, (list, tuple)) and views.are_tables(X):
         X = views.named(X)
     if isinstance(X, Mapping) and not sp.issparse(X):
         parts = views.in_order_of(X, order) if order else X
@@ -62,13 +66,13 @@ def as_rows(X: Any, *, variable: str | None = None, order: Mapping[str, Any] | N
     if _is(X, "dask.dataframe", "DataFrame"):
         return lazy.dask_frame_rows(X)
     if _is(X, "pandas", "DataFrame"):
-        return memory.frame_rows(X)
+        return frame_rows(X)
     if sp.issparse(X):
-        return memory.sparse_rows(X)
+        return sparse_rows(X)
     if _is(X, "pandas", "Series") or _is(X, "dask.dataframe", "Series"):
-        checks.check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
+        check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
-        return memory.array_rows(X)
+        return array_rows(X)
     raise UserTypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
 
 
@@ -80,7 +84,7 @@ def _view(name: Any, part: Any) -> Rows:
         raise type(problem)(f"View {name!r}: {problem}") from None
 
 
-def _is(X: Any, module: str, name: str) -> bool:
+def _is(X: TableLike, module: str, name: str) -> bool:
     """Whether X is of a class of a module, without importing the module for it."""
     loaded = sys.modules.get(module)
     kind = getattr(loaded, name, None)

@@ -6,19 +6,17 @@ from typing import Any
 
 import dask.array as da
 
-from dmkc.data import checks
-from dmkc.data.container import XarrayContainer
+from dmkc.data.blocks import check_dimensions, string_names
 from dmkc.data.lazy import dask_rows
-from dmkc.data.memory import array_rows, sparse_rows
-from dmkc.data.rows import Rows
+from dmkc.data.rows import Rows, XarrayContainer, array_rows, sparse_rows
 from dmkc.errors import UserError
 
 
 def data_array_rows(array: Any) -> Rows:
     """Return the rows of a DataArray; its first dimension is the rows."""
-    checks.check_dimensions(array.ndim, array.shape)
+    check_dimensions(array.ndim, array.shape)
     row, column = array.dims
-    names = checks.string_names(array.indexes[column]) if column in array.indexes else None
+    names = string_names(array.indexes[column]) if column in array.indexes else None
     others = [name for name, coord in array.coords.items() if coord.dims != (row,)]
     # Only the coordinates are kept, so that the container does not hold on to the values.
     coordinates = array.drop_vars(others).coords.to_dataset()

@@ -12,10 +12,21 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import checks
-from dmkc.data.blocks import Block, Lazy, bounds, csr, csr_rows, dense, frame_values
-from dmkc.data.container import Container, DaskFrameContainer
-from dmkc.data.rows import Rows
+from dmkc.data.blocks import (
+    Block,
+    Lazy,
+    block_dtype,
+    bounds,
+    check_dimensions,
+    check_shape,
+    csr,
+    csr_rows,
+    dense,
+    frame_dtype,
+    frame_values,
+    string_names,
+)
+from dmkc.data.rows import Container, DaskFrameContainer, Rows
 from dmkc.errors import UserError
 
 log = logging.getLogger("dmkc")
@@ -78,13 +89,13 @@ def dask_rows(
     make_container: Callable[[int, tuple[int, ...]], Container] | None = None,
 ) -> Rows:
     """Return the rows of a Dask array; make_container gets the row count and the row chunks."""
-    checks.check_dimensions(array.ndim, array.shape)
-    dtype = checks.block_dtype(array.dtype)
+    check_dimensions(array.ndim, array.shape)
+    dtype = block_dtype(array.dtype)
     meta = array._meta
     if isinstance(meta, np.ma.MaskedArray) and dtype.kind != "f":
         dtype = np.dtype(np.float64)  # masked entries become NaN
     array = _with_known_chunks(array)
-    n_rows, n_columns = checks.check_shape(array.shape)
+    n_rows, n_columns = check_shape(array.shape)
     sparse = sp.issparse(meta) or (not isinstance(meta, np.ndarray) and hasattr(meta, "tocsr"))
     row_chunks = tuple(int(size) for size in array.chunks[0])
     if make_container is None:
@@ -98,7 +109,6 @@ def dask_rows(
         sparse=sparse,
         density=_density_of_first_rows(array) if sparse else 1.0,
         column_names=column_names,
-        in_memory=False,
         container=container,
         source=DaskSparseSource(array, dtype) if sparse else DaskSource(array, dtype),
     )
@@ -121,8 +131,8 @@ def dask_frame_rows(frame: Any) -> Rows:
     """Return the rows of a Dask DataFrame."""
     n_columns = len(frame.columns)
     if n_columns == 0:
-        checks.check_shape((len(frame), 0))
-    dtype = checks.frame_dtype(frame.columns, frame.dtypes)
+        check_shape((len(frame), 0))
+    dtype = frame_dtype(frame.columns, frame.dtypes)
     frame = _fixed(frame)
     log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
     # The index alone is enough for counting, so that a Parquet reader can leave columns out.
@@ -130,7 +140,7 @@ def dask_frame_rows(frame: Any) -> Rows:
     meta = np.empty((0, n_columns), dtype=dtype)
     array = frame.map_partitions(frame_values, dtype, meta=meta).copy()
     array._chunks = (tuple(int(count) for count in counts), (n_columns,))
-    rows = dask_rows(array, checks.string_names(frame.columns))
+    rows = dask_rows(array, string_names(frame.columns))
     container = DaskFrameContainer(
         "dask-dataframe", rows.n_rows, rows.container.row_chunks, index=frame.index
     )

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 
 from dmkc.data.blocks import Block, Lazy, Read
 from dmkc.errors import UserError
+from dmkc.typing import PerRow
+
+BlockRows: TypeAlias = "np.ndarray | sp.csr_array | RowRecord"
+"""The rows of a block, bare or as a record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +109,7 @@ def constrained(values: Any, first: int, places: np.ndarray) -> RowRecord:
     return RowRecord(values, constrained=numbers)
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Any:
+def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
     """Weights as a float64 vector, in memory or a Dask array; one per row, none negative."""
     if isinstance(sample_weight, da.Array):
         weights = sample_weight.astype(np.float64)

@@ -12,9 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dmkc.data.blocks import Block, Lazy, Read, Reader, csr, dense
-from dmkc.data.container import PandasContainer, XarrayContainer
-from dmkc.data.memory import array_rows, sparse_rows
-from dmkc.data.rows import Rows
+from dmkc.data.rows import PandasContainer, Rows, XarrayContainer, array_rows, sparse_rows
 from dmkc.errors import UserError, UserTypeError
 
 
@@ -88,7 +86,6 @@ def joined_rows(parts: Mapping[str, Rows]) -> Rows:
         sparse=join.sparse,
         density=sum(r.density * r.n_columns for r in every) / cells if join.sparse else 1.0,
         column_names=names,
-        in_memory=False,
         container=container,
         source=JoinedSource(tuple(every), join),
         views=views,
@@ -111,13 +108,9 @@ def in_order_of(X: Mapping[str, Any], views: Mapping[str, Any]) -> dict[str, Any
     return {name: X[name] for name in views}
 
 
-def is_list_of_views(X: Any) -> bool:
-    """Whether X is a list of tables and not one of rows."""
-    return (
-        isinstance(X, (list, tuple))
-        and len(X) > 0
-        and all(getattr(item, "ndim", 0) == 2 or sp.issparse(item) for item in X)
-    )
+def are_tables(X: Sequence[Any]) -> bool:
+    """Whether these are tables and not rows."""
+    return len(X) > 0 and all(getattr(item, "ndim", 0) == 2 or sp.issparse(item) for item in X)
 
 
 def named(X: Sequence[Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from dmkc.kernels.bank import DEFAULT_BANK, as_bank, per_column, per_view
+from dmkc.kernels.bank import DEFAULT_BANK, KERNELS, as_bank, per_column, per_view, register_kernel
 from dmkc.kernels.base import FittedKernel, Kernel, OnColumns, OnLandmarks, PairwiseKernel
 from dmkc.kernels.features import FeatureMap
 from dmkc.kernels.kernels import (
@@ -17,7 +17,6 @@ from dmkc.kernels.kernels import (
 )
 from dmkc.kernels.neighbours import Neighbours
 from dmkc.kernels.plan import KernelPlan
-from dmkc.kernels.registry import KERNELS, register_kernel
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Scaling, Tile, View
 

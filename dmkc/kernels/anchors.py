@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.compiled import compiled
 from dmkc.data import RowRecord
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import TILE_ROWS, Scaling, Tile, Tiles, View
 from dmkc.scan.assign import Centroids, Frame, KMeansScan
 from dmkc.scan.base import LeafScan
-from dmkc.scan.compiled import compiled
 from dmkc.scan.grid import Node
 
 ROWS_PER_ANCHOR = 10

@@ -1,4 +1,4 @@
-"""A bank of kernels: how it is named, and which columns each kernel sees."""
+"""All kernels by name, and banks: how they are named, and which columns each kernel sees."""
 
 from __future__ import annotations
 
@@ -11,8 +11,35 @@ import numpy as np
 
 from dmkc.errors import UserError, UserTypeError
 from dmkc.kernels.base import Kernel
-from dmkc.kernels.kernels import Callable_, ColumnGaussian, Gaussian, Linear, Polynomial
-from dmkc.kernels.registry import KERNELS
+from dmkc.kernels.kernels import (
+    Callable_,
+    ColumnGaussian,
+    Columns,
+    Cosine,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Polynomial,
+)
+from dmkc.kernels.neighbours import Neighbours
+from dmkc.registry import Registry
+
+KERNELS: Registry[Kernel] = Registry("dmkc.kernels", "kernel", Kernel)  # type: ignore[type-abstract]
+_BUILT_IN: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "cosine": Cosine,
+    "columns": Columns,
+    "column-gaussian": ColumnGaussian,
+    "neighbours": Neighbours,
+}
+for _name, _cls in _BUILT_IN.items():
+    KERNELS.register(_name, _cls)
+
+register_kernel = KERNELS.register
+
 
 ALIASES = {"rbf": "gaussian"}
 EVERY_VIEW = "*"

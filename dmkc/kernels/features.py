@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmkc.kernels.base import Kernel
+from dmkc.kernels.base import Kernel, StoredMap
 from dmkc.kernels.loops import products
-from dmkc.kernels.maps import StoredMap
 from dmkc.kernels.plan import KernelPlan
 from dmkc.scan.cuts import Affine
 

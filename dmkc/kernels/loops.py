@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from dmkc.scan.compiled import compiled, inlined
+from dmkc.compiled import compiled, inlined
 
 
 @compiled

@@ -20,8 +20,7 @@ from scipy.linalg import eigh
 
 from dmkc.errors import UserError
 from dmkc.kernels.anchors import AffinityScan, NearAnchors, make_anchors
-from dmkc.kernels.base import FittedKernel, Kernel, State
-from dmkc.kernels.maps import Diagonal, StoredMap
+from dmkc.kernels.base import Diagonal, FittedKernel, Kernel, State, StoredMap
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Tile
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.data import RowRecord
-from dmkc.kernels.landmarks import choose_landmarks
 from dmkc.kernels.tiles import Scaling
 from dmkc.scan.assign import Centroids, FarScan, Frame
 from dmkc.scan.base import Scan
@@ -26,8 +26,21 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+CHOICES = ("uniform", "kmeans")
 MEDIAN_ROWS = 1000
 DOUBLE = np.dtype(np.float64)
+
+
+def choose_landmarks(how: str, sample: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Standardised landmarks, distinct: sampled rows or centroids."""
+    rng = np.random.default_rng([seed, 2])
+    if how == "kmeans" and len(sample) > size:
+        centres = KMeans(size, n_init=1, random_state=seed % 2**32, max_iter=20).fit(sample)
+        return np.unique(centres.cluster_centers_, axis=0)
+    order = rng.permutation(len(sample))
+    _, first = np.unique(sample[order[: 4 * size]], axis=0, return_index=True)
+    chosen = sample[order[np.sort(first)[:size]]]
+    return np.unique(chosen, axis=0)  # sorted: the same set of rows always gives the same map
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What the kernels of a bank share for a tile of rows: each thing is made once, when first asked.
+"""How columns are scaled, and what the kernels of a bank share for a tile of rows, each made once.
 
 Kernels share what they refer to together: two kernels with the same array of landmarks share the
 inner products with it.  Buffers live as long as a block is worked on, so that memory is touched
@@ -8,7 +8,7 @@ once and not for every tile.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,8 +17,11 @@ import scipy.sparse as sp
 
 from dmkc.errors import UserError
 from dmkc.kernels import loops
+from dmkc.scan.survey import Survey
 
 Made = TypeVar("Made")
+MIXED = 5.0
+"""Columns have different units where the largest spread is more than this many times the median."""
 
 TILE_ROWS = 1024
 
@@ -34,6 +37,54 @@ class Scaling:
         """Standardised rows in float64 (for samples; sparse rows become dense)."""
         dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         return (dense.astype(np.float64) - self.shift) * self.factor
+
+
+def scaling_of(
+    survey: Survey,
+    scale: str | None,
+    min_rows: int = 2,
+    views: Iterable[tuple[int, int]] = (),
+) -> Scaling:
+    """Columns are always shifted to mean zero; `scale` says what they are divided by.
+
+    "if-mixed" is "standard" where the columns of a view seem to have different units, and None
+    where not.
+    """
+    constant = survey.spread <= 1e-14 * np.abs(survey.mean)
+    constant |= survey.high == survey.low
+    if constant.all() and min_rows > 1:
+        raise UserError(
+            "All rows are equal (every column is constant), so there is nothing to cluster."
+        )
+    size = np.ones_like(survey.mean)
+    if scale == "standard":
+        size = survey.spread
+    elif scale == "minmax":
+        size = survey.high - survey.low
+    elif scale == "if-mixed":
+        for start, stop in views or [(0, len(size))]:
+            part, fixed = survey.spread[start:stop], constant[start:stop]
+            if mixed_units(part[~fixed]):
+                size[start:stop] = part
+    factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
+    return Scaling(survey.mean, factor)
+
+
+def evened(scaling: Scaling, survey: Survey, views: Iterable[tuple[int, int]]) -> Scaling:
+    """The same with every view divided by the root of its summed variance, so that all weigh alike.
+
+    What looks at all columns at once, such as a k-means start, would else see wide views only.
+    """
+    factor = scaling.factor.copy()
+    for start, stop in views:
+        size = np.sqrt(np.sum((survey.spread[start:stop] * factor[start:stop]) ** 2))
+        factor[start:stop] /= size if size > 0 else 1.0
+    return Scaling(scaling.shift, factor) if views else scaling
+
+
+def mixed_units(spread: np.ndarray) -> bool:
+    """Whether columns of these standard deviations (none of them 0) seem to have no common unit."""
+    return len(spread) > 0 and bool(spread.max() > MIXED * np.median(spread))
 
 
 @dataclass(frozen=True, eq=False)

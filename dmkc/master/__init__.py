@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from .adaptive import barely_separated
-from .clarabel_dual import solve_dual
-from .norms import kernel_weights, regulariser
-from .problem import Cuts, MasterProblem, MasterSolution, MasterSolverError, check
+from dmkc.master.adaptive import barely_separated
+from dmkc.master.dual import solve
+from dmkc.master.problem import (
+    Cuts,
+    MasterProblem,
+    MasterSolution,
+    MasterSolverError,
+    kernel_weights,
+    regulariser,
+)
 
 __all__ = [
     "Cuts",
@@ -17,16 +23,3 @@ __all__ = [
     "regulariser",
     "solve",
 ]
-
-
-def solve(problem: MasterProblem, solver: str = "clarabel") -> MasterSolution:
-    """Solve a master problem: "clarabel" is the direct dual, "cvxpy" the paper's SOCP."""
-    if solver not in ("clarabel", "cvxpy"):
-        raise ValueError(f'The solver must be "clarabel" or "cvxpy", but it is "{solver}".')
-    check(problem)
-    if solver == "clarabel":
-        return solve_dual(problem)
-    # cvxpy takes a second to import and is needed for this solver only.
-    from .cvxpy_socp import solve_socp
-
-    return solve_socp(problem)

@@ -17,17 +17,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from .conic import ConicPoint, ScaledDual, solve_conic
-from .norms import (
+from dmkc.master.conic import (
+    ConicPoint,
+    ScaledCuts,
+    ScaledDual,
+    candidate_weights,
+    factorise,
+    solve_conic,
+)
+from dmkc.master.problem import (
+    MasterProblem,
+    MasterSolution,
+    MasterSolverError,
     centred_slopes,
     dual_parts,
     feasible_multipliers,
     kernel_weights,
     regulariser,
     slack,
+    widths,
 )
-from .problem import MasterProblem, MasterSolution, MasterSolverError, widths
-from .scaled import ScaledCuts, candidate_weights, factorise
 
 TARGET_GAP, LARGEST_GAP = 1e-8, 1e-5
 """Relative gaps between the primal and the dual value: to end the search, and to be of use."""

@@ -11,8 +11,15 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from .norms import centred_slopes, dual_parts, feasible_multipliers, slack
-from .problem import MasterProblem, MasterSolution, MasterSolverError
+from dmkc.master.problem import (
+    MasterProblem,
+    MasterSolution,
+    MasterSolverError,
+    centred_slopes,
+    dual_parts,
+    feasible_multipliers,
+    slack,
+)
 
 
 def solve_socp(problem: MasterProblem) -> MasterSolution:

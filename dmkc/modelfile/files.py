@@ -20,12 +20,17 @@ import zarr
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers.estimator import RowClusterer
-from dmkc.modelfile.errors import ModelFileError
-from dmkc.modelfile.kernels import refuse_code
-from dmkc.modelfile.kinds import kind_in, kind_of
-from dmkc.modelfile.registry import estimator_class
+from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.modelfile.models import kind_in, kind_of
 from dmkc.modelfile.staging import staged
-from dmkc.modelfile.values import NotStorable, decode, encode, encode_parameter
+from dmkc.modelfile.values import (
+    ModelFileError,
+    NotStorable,
+    decode,
+    encode,
+    encode_parameter,
+    refuse_code,
+)
 from dmkc.version import __version__
 
 FORMAT = "dmkc-model"
@@ -35,6 +40,18 @@ CODECS = {"bytes", "zstd"}
 MOST_NUMBERS = 1 << 28
 """Numbers of one array, at most: 2 GiB, far beyond any model."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
+
+
+def estimator_class(name: Any) -> type[RowClusterer]:
+    """The registered estimator of that class name."""
+    for known in ESTIMATORS.values():
+        if known.__name__ == name:
+            return known
+    names = ", ".join(known.__name__ for known in ESTIMATORS.values())
+    raise ModelFileError(
+        f"The file holds a model of {name!r}, but known are only {names}: install the package "
+        "that has it, or call dmkc.register_estimator."
+    )
 
 
 def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = False) -> None:

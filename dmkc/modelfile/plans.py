@@ -12,9 +12,14 @@ from typing import Any
 import numpy as np
 
 from dmkc.kernels import Kernel, KernelPlan, Scaling, View
-from dmkc.modelfile.errors import ModelFileError
-from dmkc.modelfile.kernels import kernel_from_json, kernel_to_json
-from dmkc.modelfile.kind import Arrays, read_count, read_precision
+from dmkc.modelfile.values import (
+    Arrays,
+    ModelFileError,
+    kernel_from_json,
+    kernel_to_json,
+    read_count,
+    read_precision,
+)
 
 MOST_KERNELS = 10_000
 

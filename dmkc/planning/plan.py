@@ -18,12 +18,11 @@ from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError, UserTypeError
-from dmkc.planning.costs import Step, forecast
-from dmkc.planning.pilot import pilot_sizes, run_pilot
-from dmkc.planning.some_rows import take_sample
+from dmkc.planning.pilot import Step, forecast, pilot_sizes, run_pilot, take_sample
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
 from dmkc.selection.run import select
+from dmkc.typing import TableLike
 
 SURE = 0.8
 """The range of the time is widened by this factor downwards, and by its inverse upwards."""
@@ -119,7 +118,7 @@ class Plan:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in pairs)
 
 
-def plan(estimator: RowClusterer, X: Any, *, journal: bool = False) -> Plan:
+def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Plan:
     """Say what `estimator.fit(X)` will take: time, scans, memory, and a walltime.
 
     The estimator is fitted to some of the rows two or three times, where the fit of all rows would

@@ -9,9 +9,8 @@ from dmkc.plot.models import (
     layers,
     selection_path,
 )
-from dmkc.plot.names import has_margin, kernel_names
 from dmkc.plot.rows import cluster_sizes, sample, take
-from dmkc.plot.style import COLOURS
+from dmkc.plot.style import COLOURS, has_margin, kernel_names
 
 __all__ = [
     "COLOURS",

@@ -8,14 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
-from dmkc.clusterers.described import Choice
+from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.sampled import leading_components
 from dmkc.errors import UserError
 from dmkc.plot.clusters import scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, axes_of
 from dmkc.selection.choose import Selection
-from dmkc.selection.evidence import in_units
+from dmkc.selection.scores import in_units
+from dmkc.typing import TableLike
 
 OTHERS = "#c4c4c4"
 
@@ -57,7 +58,7 @@ def candidates(found: Any, ax: Axes | None = None) -> Axes:
 
 
 def alternatives(
-    found: Any, X: Any = None, max_points: int = 2000, axes: list[Axes] | None = None
+    found: Any, X: TableLike = None, max_points: int = 2000, axes: list[Axes] | None = None
 ) -> list[Axes]:
     """The clearly different clusterings that were offered, each on the same two components.
 

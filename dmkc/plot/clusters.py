@@ -9,14 +9,24 @@ import scipy.sparse as sp
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.names import has_margin
 from dmkc.plot.rows import cluster_sizes, sample, take
-from dmkc.plot.style import COLOURS, GREY, PALE, axes_of, bars, legend, names_and_tones, note
+from dmkc.plot.style import (
+    COLOURS,
+    GREY,
+    PALE,
+    axes_of,
+    bars,
+    has_margin,
+    legend,
+    names_and_tones,
+    note,
+)
+from dmkc.typing import PerRow, TableLike
 
 RASTER_ABOVE = 1_000  # larger clouds of points become a picture inside SVG and PDF files
 
 
-def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
+def sizes(model: Any, labels: PerRow = None, ax: Axes | None = None) -> Axes:
     """Rows of every cluster, from `labels_` unless other labels are given.
 
     Examples
@@ -37,8 +47,8 @@ def sizes(model: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
 
 def embedding(
     model: Any,
-    X: Any,
-    labels: Any = None,
+    X: TableLike,
+    labels: PerRow = None,
     max_points: int = 5000,
     seed: int = 0,
     ax: Axes | None = None,
@@ -94,7 +104,7 @@ def scattered(ax: Axes, places: np.ndarray, found: np.ndarray, given: bool = Fal
 
 
 def margins(
-    model: Any, X: Any, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
+    model: Any, X: TableLike, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
 ) -> Axes:
     """How far rows lie from the boundary: scores, or the lead over the runner-up cluster.
 

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.names import feature_name, kernel_names
-from dmkc.plot.style import COLOURS, GREY, axes_of, bars, legend, note
+from dmkc.plot.style import COLOURS, GREY, axes_of, bars, feature_name, kernel_names, legend, note
+from dmkc.typing import NamedValues
 
 
 def convergence(model: Any, ax: Axes | None = None) -> Axes:
@@ -29,7 +29,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     """
     check_is_fitted(model)
     ax = axes_of(ax, "Objective")
-    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    runs: dict[tuple[str, str], list[NamedValues]] = {}
     for record in model.history_:
         runs.setdefault((record["start"], record["on"]), []).append(record)
     if not any(start == model.start_ for start, _ in runs):

@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from dmkc.contingency import contingency
 from dmkc.data import Lazy, as_rows
 from dmkc.scan.survey import sample_positions
+from dmkc.typing import PerRow, TableLike
 
 BLOCK_ROWS = 65_536
 
 
-def sample(X: Any, max_points: int = 5000, seed: int = 0) -> tuple[np.ndarray, Any]:
+def sample(X: TableLike, max_points: int = 5000, seed: int = 0) -> tuple[np.ndarray, Any]:
     """Numbers and values of uniformly drawn rows; only these leave the block they were read in.
 
     Examples
@@ -59,7 +60,7 @@ def take(values: Any, positions: np.ndarray) -> np.ndarray:
     return np.asarray((values if hasattr(values, "dask") else np.asarray(values))[positions])
 
 
-def cluster_sizes(labels: Any, n_clusters: int) -> np.ndarray:
+def cluster_sizes(labels: PerRow, n_clusters: int) -> np.ndarray:
     """Rows of every cluster, counted block by block where the labels are distributed.
 
     Examples

@@ -7,20 +7,20 @@ features.  `NonparallelPlaneClustering` never looks at labels; this does nothing
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord
 from dmkc.errors import UserError
+from dmkc.scan.engine import one_blas_thread
 from dmkc.scan.grid import leaf_rows_for
-from dmkc.scan.limits import one_blas_thread
 from dmkc.scan.planes import Planes
 from dmkc.scan.requests import GivenLabels
+from dmkc.typing import PerRow, TableLike
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class ClassPlanes:
     """Relative distance of the objective from a certified lower bound."""
     n_scans: int
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """The class of the nearest plane."""
         planes = Planes(self.weights, self.biases)
         return self.classes[planes.nearest(planes.scores(np.asarray(X, dtype=np.float64)))]
 
 
 def fit_planes(
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: PerRow,
     c1: float = 0.25,
     c2: float = 0.01,
     ridge: float = 0.01,

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from dmkc import plot
+from dmkc.clusterers.estimator import Choice, RowClusterer
 from dmkc.report import page
-from dmkc.report.figures import inline_svg
-from dmkc.report.page import Markup
+from dmkc.report.page import Markup, inline_svg
+from dmkc.typing import NamedValues
 
 SHOWN = 12
 """Candidates in the table; the picture has all of them."""
@@ -19,11 +20,8 @@ ABOUT = ("score", "contradictions", "alternative", "n_clusters", "chosen")
 """What is known of a candidate besides the criteria and what it is made of."""
 
 
-def choice_parts(model: Any, drawn: Any) -> list[Markup]:
-    """Parts of a section about what was tried, for models that had something to choose."""
-    choice = model._choice()
-    if choice is None:
-        return []
+def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup]:
+    """Parts of a section about what was tried."""
     records = choice.records
     numbers = "chosen" in records[0]
     words = (
@@ -46,11 +44,11 @@ def _card(name: str, ax: Any, words: str) -> Markup:
     return page.figure(inline_svg(ax, name, f"{title}. {words}"), words)
 
 
-def _criteria(records: list[dict[str, Any]]) -> list[str]:
+def _criteria(records: list[NamedValues]) -> list[str]:
     return [name for name in records[0] if name not in (*MADE_OF, *ABOUT)]
 
 
-def _numbers(records: list[dict[str, Any]]) -> list[Markup]:
+def _numbers(records: list[NamedValues]) -> list[Markup]:
     names = _criteria(records)
     rows = [
         (
@@ -63,7 +61,7 @@ def _numbers(records: list[dict[str, Any]]) -> list[Markup]:
     return [page.table(("number", *names, "score"), rows)]
 
 
-def _candidates(records: list[dict[str, Any]]) -> list[Markup]:
+def _candidates(records: list[NamedValues]) -> list[Markup]:
     names = _criteria(records)
     asked = any(r["contradictions"] for r in records)
     moves = ("rows that answers would move",) if asked else ()

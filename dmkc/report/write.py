@@ -15,9 +15,9 @@ from dmkc import plot
 from dmkc.data import as_rows
 from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
-from dmkc.report.compare import Comparison, Contrast, contrasts, with_truth
-from dmkc.report.figures import inline_svg
-from dmkc.report.page import Markup
+from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
+from dmkc.report.page import Markup, inline_svg
+from dmkc.typing import PerRow, TableLike
 
 SAMPLE = 4000
 TOP_COLUMNS = 8
@@ -48,11 +48,11 @@ SAMPLED = ("embedding", "margins")
 
 def write_report(
     model: Any,
-    X: Any,
+    X: TableLike,
     path: str | os.PathLike[str],
     *,
     title: str,
-    truth: Any = None,
+    truth: PerRow = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
 ) -> Path:
@@ -87,7 +87,9 @@ def write_report(
         page.bullets(notes, "notes"),
         page.section("What was found", _pictures(model, drawn, labels)),
     ]
-    body.append(page.section("What else was tried", *choice_parts(model, drawn)))
+    choice = model._choice()
+    if choice is not None:
+        body.append(page.section("What else was tried", *choice_parts(model, choice, drawn)))
     if truth is not None:
         body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
     body += [
@@ -117,7 +119,7 @@ def _kernels(model: Any) -> list[Markup]:
     return [page.table(("kernel", "gamma", "weight"), rows)] if rows else []
 
 
-def _pictures(model: Any, drawn: Any, labels: Any) -> Markup:
+def _pictures(model: Any, drawn: Any, labels: PerRow) -> Markup:
     wide: list[Markup] = []
     beside: list[Markup] = []
     for picture in model._pictures():

@@ -1,32 +1,46 @@
-"""An engine that writes down what its scans find, and knows what earlier ones found.
+"""`dmkc.checkpoint(folder)`: fits inside it can be killed at any instant and continued.
 
-A fit is a sequence of scans, and all it does between them is a function of what they returned.  A
-fit that is started again therefore asks the same questions and is given the recorded answers,
-without a row being touched, until it asks one that was not answered before.
+A fit is a sequence of scans, and all it does between them is a function of what they returned.  An
+engine writes down what scans find.  A fit that is started again asks the same questions and is
+given the recorded answers, without a row being touched, until it asks one that was not answered
+before.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import split_weights
-from dmkc.resume.journal import CheckpointError, Journal
-from dmkc.resume.records import NotRecordable, digest, from_bytes, to_bytes
+from dmkc.data import BlockRows, split_weights
+from dmkc.errors import UserError
+from dmkc.resume.journal import (
+    CheckpointError,
+    Journal,
+    NotRecordable,
+    digest,
+    from_bytes,
+    to_bytes,
+)
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.engine import Block, Engine, Make
+from dmkc.scan.engine import Block, Engine, Make, recorder
 from dmkc.scan.grid import Grid, Node, fold_leaves
 
 log = logging.getLogger("dmkc")
 
 MOST_BYTES = 64 << 20
 """A statistic beyond this size is not written; a resumed run makes it again."""
+FREE = ("client", "verbose", "feature_mode", "store_path")
+"""Parameters that may change between the parts of a run, since no label depends on them."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class Audited(Scan):
     def name(self) -> str:  # type: ignore[override]
         return self.scan.name
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[bytes, Node]:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> tuple[bytes, Node]:
         prints = (_fingerprint(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows))
         return fold_leaves(prints, _joined), self.scan.block(rows, first_row, leaf_rows)
 
@@ -47,7 +61,7 @@ class Audited(Scan):
         return _joined(left[0], right[0]), self.scan.merge(left[1], right[1])
 
 
-def _fingerprint(leaf: Any) -> bytes:
+def _fingerprint(leaf: BlockRows) -> bytes:
     rows, weights = split_weights(leaf)
     if sp.issparse(rows):
         parts = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]
@@ -174,3 +188,95 @@ class RecordingEngine(Engine):
             return node
         self._journal.append(whole)
         return from_bytes(whole)["answer"]
+
+
+@contextlib.contextmanager
+def checkpoint(folder: Any, every: float = 5.0) -> Iterator[Journal]:
+    """Record the fits inside the `with` block, and continue those that a folder holds already.
+
+    A run that was killed is continued by running the same code again: what its scans found is
+    taken from the folder without touching the rows, and the fit goes on from there.  Its labels
+    are those of an unbroken run.  The folder is made if need be, readable by its owner alone; it
+    holds a few kilobytes a scan and the sample of rows that a fit begins from.
+
+    Parameters
+    ----------
+    folder : path
+        Where the record is kept; one run a folder.
+    every : float, default=5.0
+        Seconds after which a record is forced to the disk.  It survives the end of the process at
+        once, and the end of the machine after this time.
+
+    Yields
+    ------
+    Journal
+        Its length is the number of records.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dmkc
+    >>> from dmkc.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(2000, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder, dmkc.checkpoint(folder):
+    ...     model = dmkc.MultipleKernelClustering(random_state=0).fit(X)
+    """
+    if not isinstance(every, int | float) or isinstance(every, bool) or not every >= 0:
+        raise UserError(f"every must be a number of seconds, not {every!r}.")
+    place = Path(folder).expanduser()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    journal = Journal(place, float(every))
+    if journal.replaying:
+        log.info("Going on with the run in %s, which holds %d records.", place, len(journal))
+    token = recorder.set(partial(_recorded, journal))
+    try:
+        yield journal
+    finally:
+        recorder.reset(token)
+        journal.close()
+
+
+def is_recording() -> bool:
+    """Whether a checkpoint is active."""
+    return recorder.get() is not None
+
+
+def _recorded(journal: Journal, engine: Engine, owner: Any) -> Engine:
+    """The engine of a fit as one that records."""
+    _check_owner(journal, owner)
+    return RecordingEngine(engine, journal)
+
+
+def _check_owner(journal: Journal, owner: Any) -> None:
+    """Refuse another estimator or other parameters than those of the recorded fit."""
+    seed = getattr(owner, "random_state", None)
+    if not isinstance(seed, Integral):
+        raise CheckpointError(
+            "A fit inside dmkc.checkpoint needs an integer as random_state, so that it can be "
+            f"done again, not {seed!r}."
+        )
+    given = {
+        name: _shown(value)
+        for name, value in owner.get_params(deep=False).items()
+        if name not in FREE
+    }
+    mine = {"fit": type(owner).__name__, "parameters": given}
+    if not journal.replaying:
+        journal.append(to_bytes(mine))
+        return
+    theirs = journal.read()
+    if theirs == mine:
+        return
+    there = theirs.get("parameters", {})
+    other = [name for name in {**given, **there} if given.get(name) != there.get(name)]
+    what = f"{', '.join(sorted(other))} differ" if other else "it is of another estimator"
+    raise CheckpointError(
+        f"The run in {journal.folder} is another one ({what}); choose another folder, or give it "
+        "the same parameters."
+    )
+
+
+def _shown(value: Any) -> str:
+    """A parameter as text: itself where it is short, else its digest."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if plain else digest(value)

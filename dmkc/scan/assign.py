@@ -1,4 +1,4 @@
-"""The scans of k-means: sums of the rows nearest to each centroid, costs, and far-away rows.
+"""The scans of k-means: sums of the rows nearest to each centroid, costs, far-away rows; Gram sums.
 
 A scan takes the centroids of a batch of starts.  Everything is formed leaf by leaf, so that no bit
 depends on how rows are cut into blocks.
@@ -6,17 +6,17 @@ depends on how rows are cut into blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import split_weights
+from dmkc.data import BlockRows, RowRecord, split_weights
+from dmkc.data.blocks import Values
 from dmkc.scan import nearest as loops
-from dmkc.scan.base import Scan, leaves
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.base import LeafScan, Scan, leaves
+from dmkc.scan.cuts import row_hashes
 from dmkc.scan.grid import Node, fold_leaves, fold_stack
 from dmkc.scan.requests import SharedScan
 
@@ -35,13 +35,13 @@ class Frame:
     factor: np.ndarray
     dtype: np.dtype
 
-    def values(self, rows: Any) -> Any:
+    def values(self, rows: Values) -> Values:
         """The rows in the precision of this frame, not yet moved."""
         if sp.issparse(rows):
             return rows if rows.dtype == np.float64 else rows.astype(np.float64)
         return np.ascontiguousarray(rows, self.dtype)
 
-    def moved(self, rows: Any) -> np.ndarray:
+    def moved(self, rows: Values) -> np.ndarray:
         """Dense shifted and scaled rows in float64, for a few rows."""
         some = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
         if self.shift.size:
@@ -74,7 +74,7 @@ class Centroids:
         squares = np.einsum("ij,ij->i", flat, flat).astype(kind)
         return np.ascontiguousarray((-2.0 * flat.T).astype(kind)), squares
 
-    def sums(self, rows: Any, leaf_rows: int) -> Node:
+    def sums(self, rows: BlockRows, leaf_rows: int) -> Node:
         """Sums, weights and lowest scores of an aligned run of leaves."""
         rows, weights = split_weights(rows)
         rows = self.frame.values(rows)
@@ -100,7 +100,7 @@ class Centroids:
             fold_stack(scored),
         )
 
-    def nearest(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, rows: BlockRows) -> tuple[np.ndarray, np.ndarray]:
         """Labels under the first start's centroids, and squared distances to them."""
         rows = self.frame.values(rows)
         centres = self.centres[0]
@@ -154,7 +154,7 @@ class KMeansScan(SharedScan[CentroidSums]):
         sums, weights, scored = node
         return [CentroidSums(*parts) for parts in zip(sums, weights, scored.tolist(), strict=True)]
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         run = leaf_rows
         while 2 * run <= rows.shape[0] and self.centroids.centres.nbytes * run < (
             STACK_BYTES // 2 * leaf_rows
@@ -176,12 +176,12 @@ class CostScan(Scan):
     centroids: Centroids
     name = "inertia"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
             (self._leaf(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows)), self.merge
         )
 
-    def _leaf(self, leaf: Any) -> Node:
+    def _leaf(self, leaf: BlockRows) -> Node:
         rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
@@ -204,12 +204,12 @@ class FarScan(Scan):
     seed: int | None = None
     name = "far rows"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
             (self._leaf(leaf, at) for leaf, at in leaves(rows, first_row, leaf_rows)), self.merge
         )
 
-    def _leaf(self, leaf: Any, first_row: int) -> Node:
+    def _leaf(self, leaf: BlockRows, first_row: int) -> Node:
         rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
@@ -241,3 +241,19 @@ def _uniform(first_row: int, n: int, seed: int) -> np.ndarray:
     bits ^= bits >> np.uint64(32)
     bits *= np.uint64(0xD6E8FEB86659FD93)
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+@dataclass(frozen=True)
+class GramScan(LeafScan):
+    """Sums over rows of outer products of features, of the kernels' own k(x, x), of weights."""
+
+    make: Callable[[RowRecord], tuple[np.ndarray, np.ndarray]]
+    """From what is stored of a leaf to its features and the kernels' values k(x, x)."""
+    name = "gram"
+
+    def leaf(self, record: RowRecord) -> Node:
+        features, own = self.make(record)
+        weights = record.weights_in(np.dtype(np.float64))
+        if record.weights is not None:
+            features = features * np.sqrt(weights)[:, None]
+        return features.T @ features, weights @ own, np.array([weights.sum()])

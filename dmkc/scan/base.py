@@ -10,10 +10,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
-from dmkc.data import RowRecord, as_record
+from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.grid import Node, fold_leaves
+
+
+class Sliceable(Protocol):
+    """Rows, bare or as a record."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, which: slice, /) -> Self: ...
+
+
+Sliced = TypeVar("Sliced", bound=Sliceable)
 
 
 class Scan(ABC):
@@ -24,7 +36,7 @@ class Scan(ABC):
     """Whether what it returns is all it does; a scan that also writes something must be run."""
 
     @abstractmethod
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         """The statistic of these rows, which start at global row `first_row`."""
 
     @property
@@ -37,7 +49,7 @@ class Scan(ABC):
         return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
-def leaves(rows: Any, first_row: int, leaf_rows: int) -> Iterator[tuple[Any, int]]:
+def leaves(rows: Sliced, first_row: int, leaf_rows: int) -> Iterator[tuple[Sliced, int]]:
     """The leaves of a block, each with its first global row."""
     for start in range(0, rows.shape[0], leaf_rows):
         yield rows[start : start + leaf_rows], first_row + start
@@ -58,7 +70,7 @@ class MappedScan(Scan):
     def question(self) -> Any:
         return self.scan.question  # the same, whether columns are kept or made anew
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
             (
                 self.scan.block(self.make(leaf), first, leaf_rows)
@@ -78,6 +90,6 @@ class LeafScan(Scan):
     def leaf(self, record: RowRecord) -> Node:
         """The statistic of the rows of one leaf."""
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         parts = (self.leaf(leaf) for leaf, _ in leaves(as_record(rows), first_row, leaf_rows))
         return fold_leaves(parts, self.merge)

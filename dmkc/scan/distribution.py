@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from dmkc.data import RowRecord, as_record
+from dmkc.compiled import compiled
+from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.cuts import TILE_ROWS, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.multiclass import Scores
 from dmkc.scan.requests import SharedScan
@@ -145,7 +143,7 @@ class DistributionScan(SharedScan[DistributionSums]):
     def n_clusters(self) -> int:
         return 2 if self.binary else self.n_scores
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         all_w = np.ascontiguousarray(self.weights.T)
         record = as_record(rows)
         parts = (self._leaf(x, at, all_w) for x, at in leaves(record, first_row, leaf_rows))

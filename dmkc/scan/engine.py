@@ -3,13 +3,18 @@
 Both engines do the same three things: `hold` maps blocks once and keeps the results where they
 were made, `scan` runs one scan over blocks and returns the merged statistic, `collect` maps
 blocks and brings the results here.  Neither knows what a scan computes.
+
+BLAS has one thread inside tasks: workers times BLAS threads must never oversubscribe a machine.  It
+also keeps bits: a BLAS sums in another order on another number of threads.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -20,20 +25,106 @@ import dask.base
 import dask.threaded
 import psutil
 from dask.delayed import delayed
+from threadpoolctl import LibController, ThreadpoolController
 
-from dmkc.data import Lazy, Read
+from dmkc.data import BlockRows, Lazy
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
-from dmkc.scan.limits import one_blas_thread
+from dmkc.typing import MaybeClient
 
+Before = list[tuple[LibController, int]]
+"""Libraries with the numbers of threads they had."""
+
+_lock = threading.Lock()
+_inside = 0
+_before: Before = []
+_libraries: tuple[list[LibController], list[LibController]] | None = None
+_here = threading.local()
 Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
 Make = Callable[[Any], Any]
-
 MAX_BLOCK_BYTES = 48 << 20
 MIN_BLOCK_BYTES = 2 << 20
 LARGE_BLOCK_BYTES = 384 << 20
 """Where blocks would be very many."""
+counted: ContextVar[Callable[[Engine], Engine] | None] = ContextVar("dmkc_counted", default=None)
+"""Set while a fit is metered: from an engine to one that counts its calls."""
+recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
+    "dmkc_recorder", default=None
+)
+"""Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run the body with BLAS and OpenMP limited to one thread.
+
+    Some libraries count threads for each calling thread (OpenMP, MKL): every thread that comes in
+    sets its own limit.  OpenBLAS counts for the whole process: the first thread in sets the limit
+    and the last one out restores it, which need not be the same.
+    """
+    depth = getattr(_here, "depth", 0)
+    if depth == 0:
+        _here.before = _come_in()
+    _here.depth = depth + 1
+    try:
+        yield
+    finally:
+        _here.depth = depth
+        if depth == 0:
+            _go_out(_here.before)
+
+
+def _come_in() -> Before:
+    """Limit this thread and, if it is the first one in, the process."""
+    global _inside, _before, _libraries
+    with _lock:
+        if _libraries is None:
+            _libraries = _loaded()
+        shared, own = _libraries
+        if _inside == 0:
+            _before = _limited(shared)
+        _inside += 1
+    return _limited(own)
+
+
+def _go_out(own: Before) -> None:
+    """Take back what `_come_in` did."""
+    global _inside, _before
+    _restore(own)
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _restore(_before)
+            _before = []
+
+
+def _loaded() -> tuple[list[LibController], list[LibController]]:
+    """Libraries with one number of threads for the process, and with one for each thread."""
+    shared: list[LibController] = []
+    own: list[LibController] = []
+    for library in ThreadpoolController().lib_controllers:
+        info: dict[str, Any] = library.info()
+        whole = info["internal_api"] in ("openblas", "blis")
+        (shared if whole and info["threading_layer"] != "openmp" else own).append(library)
+    return shared, own
+
+
+def _limited(libraries: list[LibController]) -> Before:
+    before = [(library, int(library.get_num_threads() or 1)) for library in libraries]
+    _restore([(library, 1) for library in libraries])
+    return before
+
+
+def _restore(before: Before) -> None:
+    for library, number in before:
+        # threadpoolctl lets only the thread that set an OpenBLAS limit change it
+        free = getattr(library, "clear_controlling_thread", None)
+        if free is not None:
+            free(force=True)
+        library.set_num_threads(number)
+        if free is not None and number > 1:
+            free(force=True)
 
 
 @dataclass(frozen=True)
@@ -89,7 +180,7 @@ class Engine(ABC):
         return ThreadEngine()
 
     def require(self, modules: set[str]) -> None:
-        """Refuse to begin where scans could not import these modules; here they are imported."""
+        """Refuse to begin where scans could not import these modules."""
         return
 
     def resident(self) -> list[int]:
@@ -173,12 +264,12 @@ def _on_block(func: Callable, block: Block, args: tuple) -> Any:
     return func(load(block), block.start, *args)
 
 
-def _make_value(rows: Any, start: int, make: Make) -> Any:
+def _make_value(rows: BlockRows, start: int, make: Make) -> Any:
     with one_blas_thread():
         return make(rows)
 
 
-def _scan_value(rows: Any, start: int, scan: Scan, grid: Grid) -> Piece:
+def _scan_value(rows: BlockRows, start: int, scan: Scan, grid: Grid) -> Piece:
     return run_block(scan, rows, start, grid)
 
 
@@ -192,26 +283,24 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
-    "dmkc_recorder", default=None
-)
-"""Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
-
-
-def open_engine(client: Any = None, owner: Any = None) -> Engine:
+def open_engine(client: MaybeClient = None, owner: Any = None) -> Engine:
     """The engine for `client`, for the current Dask client, or for threads when there is none.
 
     With the estimator that it is for as `owner`, its scans are recorded inside `dmkc.checkpoint`.
     """
-    from dmkc.scan.meter import metered
-
     engine, record = _engine(client), recorder.get()
-    if owner is not None:
+    if owner is not None and not engine.here:  # here its code is imported already
         engine.require(owner.modules_of_others())
     return metered(engine if owner is None or record is None else record(engine, owner))
 
 
-def _engine(client: Any) -> Engine:
+def metered(engine: Engine) -> Engine:
+    """The engine itself, or one that counts where a meter is active."""
+    count = counted.get()
+    return engine if count is None else count(engine)
+
+
+def _engine(client: MaybeClient) -> Engine:
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine
@@ -226,6 +315,3 @@ def _engine(client: Any) -> Engine:
     if client.status != "running":
         raise UserError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)
-
-
-__all__ = ["Engine", "Held", "Read", "ThreadEngine", "load", "open_engine", "recorder", "run_block"]

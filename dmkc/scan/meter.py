@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dask.sizeof import sizeof
@@ -19,7 +19,7 @@ from dask.sizeof import sizeof
 from dmkc.data import Read
 from dmkc.data.record import split_weights
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Block, Engine, Make
+from dmkc.scan.engine import Block, Engine, Make, counted
 from dmkc.scan.grid import Grid, Node
 
 
@@ -50,23 +50,14 @@ class Meter:
     calls: list[Call] = field(default_factory=list)
 
 
-_meter: ContextVar[Meter | None] = ContextVar("dmkc_meter", default=None)
-
-
 @contextlib.contextmanager
 def metering(meter: Meter) -> Iterator[None]:
     """Have the fits inside the `with` block counted."""
-    token = _meter.set(meter)
+    token = counted.set(partial(MeteringEngine, meter=meter))
     try:
         yield
     finally:
-        _meter.reset(token)
-
-
-def metered(engine: Engine) -> Engine:
-    """The engine itself, or one that counts where a meter is active."""
-    meter = _meter.get()
-    return engine if meter is None else MeteringEngine(engine, meter)
+        counted.reset(token)
 
 
 class MeteringEngine(Engine):

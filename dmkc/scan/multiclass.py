@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dmkc.data import RowRecord, as_record
+from dmkc.compiled import compiled
+from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.compiled import compiled
-from dmkc.scan.cuts import TILE_ROWS, given_columns
-from dmkc.scan.fused import TIE, row_hashes
+from dmkc.scan.cuts import TIE, TILE_ROWS, given_columns, row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.requests import GivenLabels, SharedScan
 
@@ -107,7 +105,7 @@ class MulticlassScan(SharedScan[list[MulticlassSums]]):
             given_columns([r.label for r in requests]),
         )
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         all_w = np.concatenate([self.label_w, self.model_w]).T
         all_b = np.concatenate([self.label_b, self.model_b])
         parts = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dmkc.scan.compiled import compiled, inlined
+from dmkc.compiled import compiled, inlined
 
 TILE = 256
 """Rows of one matrix product; tiles never straddle two leaves."""

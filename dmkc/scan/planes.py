@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.data import RowRecord, as_record
+from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.base import leaves
-from dmkc.scan.fused import row_hashes
+from dmkc.scan.cuts import row_hashes
 from dmkc.scan.grid import Node, fold_leaves
 from dmkc.scan.requests import GivenLabels, SharedScan
 
@@ -214,7 +214,7 @@ class PlaneScan(SharedScan[PlaneSums]):
     requests: tuple[PlaneRequest, ...]
     name = "planes"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         record = as_record(rows)
         parts = (self._leaf(leaf, first) for leaf, first in leaves(record, first_row, leaf_rows))
         return fold_leaves(parts, self.merge)

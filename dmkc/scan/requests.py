@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from dmkc.data import BlockRows
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Node
 
@@ -68,7 +69,7 @@ class SideBySide(SharedScan[Node]):
     def question(self) -> Any:
         return tuple(scan.question for scan in self.scans)
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Node:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return tuple(scan.block(rows, first_row, leaf_rows) for scan in self.scans)
 
     def merge(self, left: Node, right: Node) -> Node:

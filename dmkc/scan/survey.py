@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data import split_weights
+from dmkc.compiled import compiled_exact
+from dmkc.data import BlockRows, split_weights
+from dmkc.data.blocks import Values
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.compiled import compiled_exact
 from dmkc.scan.grid import fold_leaves
 
 SHOWN = 5
@@ -57,7 +58,7 @@ class TakeScan(Scan):
     """Global numbers of the rows, ascending."""
     name = "take"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[Any, np.ndarray]:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> tuple[Any, np.ndarray]:
         lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
         rows, weights = split_weights(rows[self.positions[lo:hi] - first_row])
         return rows, np.ones(rows.shape[0]) if weights is None else weights
@@ -75,13 +76,13 @@ class SurveyScan(Scan):
     """Global numbers of the sampled rows, ascending."""
     name = "survey"
 
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> Survey:
+    def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Survey:
         return fold_leaves(
             (self._leaf(leaf, first) for leaf, first in leaves(rows, first_row, leaf_rows)),
             self.merge,
         )
 
-    def _leaf(self, rows: Any, first_row: int) -> Survey:
+    def _leaf(self, rows: BlockRows, first_row: int) -> Survey:
         lo, hi = np.searchsorted(self.positions, [first_row, first_row + rows.shape[0]])
         here = self.positions[lo:hi] - first_row
         rows, weights = split_weights(rows)
@@ -155,7 +156,7 @@ def _locate(rows: np.ndarray, first_row: int) -> tuple[tuple[int, int], ...]:
     return tuple((int(i) + first_row, int(j)) for i, j in found)
 
 
-def _sparse_moments(rows: Any, weights: np.ndarray, first_row: int) -> tuple:
+def _sparse_moments(rows: Values, weights: np.ndarray, first_row: int) -> tuple:
     """The same of sparse rows; what is not stored is zero."""
     d = rows.shape[1]
     values = rows.astype(np.float64)

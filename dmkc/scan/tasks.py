@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmkc.data import Read
+from dmkc.data import BlockRows, Read
 from dmkc.scan.base import Scan
-from dmkc.scan.engine import Make, load, run_block
+from dmkc.scan.engine import Make, load, one_blas_thread, run_block
 from dmkc.scan.grid import Grid, Piece, fold_pieces
-from dmkc.scan.limits import one_blas_thread
 
 
 def same(value: Any) -> Any:
@@ -16,7 +15,7 @@ def same(value: Any) -> Any:
     return value
 
 
-def make_value(rows: Any, make: Make | None) -> Any:
+def make_value(rows: BlockRows, make: Make | None) -> Any:
     """What is held of a block."""
     with one_blas_thread():
         values = _rows(rows)

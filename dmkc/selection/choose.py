@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from dmkc.errors import UserError
-from dmkc.selection.asking import Asking
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
-from dmkc.selection.questions import Opinions, Told, best_pairs, clearness, rows_to_move
+from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness, rows_to_move
 from dmkc.selection.scores import agreements
+from dmkc.typing import NamedValues
 
 DIFFERENT = 0.5
 """Alternatives agree with each other less than this (adjusted Rand index)."""
@@ -186,7 +186,7 @@ class Selection:
             parameters["balance"] = chosen.balance
         return type(self.template)(**self.template.get_params(deep=False) | parameters)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[NamedValues]:
         """How every candidate was made and what the criteria say of it, best first."""
         order = np.argsort(-self.standing, kind="stable")
         kept = [id(c) for c in self.alternatives]

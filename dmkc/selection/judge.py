@@ -24,10 +24,17 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components, neighbour_graph
-from dmkc.selection.combine import mean_ranks
-from dmkc.selection.evidence import gaussian_cloud, in_units, rank_normalised, standardised
 from dmkc.selection.pool import Pool
-from dmkc.selection.scores import agreements, tightness, worst_tightness
+from dmkc.selection.scores import (
+    agreements,
+    gaussian_cloud,
+    in_units,
+    mean_ranks,
+    rank_normalised,
+    standardised,
+    tightness,
+    worst_tightness,
+)
 
 VIEW_SPLITS = 4
 COMPONENTS = (2, 5, 10)

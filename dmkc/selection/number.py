@@ -10,21 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dmkc.clusterers.parameters import IntegerOrRange
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import RowRecord
 from dmkc.errors import UserError
-from dmkc.selection.combine import mean_rescaled
-from dmkc.selection.evidence import Evidence, gaussian_cloud
-from dmkc.selection.scores import modularity, silhouette, stability
+from dmkc.selection.scores import (
+    Evidence,
+    gaussian_cloud,
+    mean_rescaled,
+    modularity,
+    silhouette,
+    stability,
+)
+from dmkc.typing import NamedValues
 
-AUTO_RANGE = (2, 10)
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
 PARTS = 3
@@ -39,24 +42,15 @@ class NumberChoice:
     """The chosen number of clusters and what was known of all of them."""
 
     n_clusters: int
-    scores: list[dict[str, Any]]
+    scores: list[NamedValues]
     """One per number: `n_clusters`, the criteria, their mean after rescaling `score`, `chosen`."""
 
 
-def cluster_range(n_clusters: Any) -> tuple[int, int]:
-    """The fewest and the most clusters that the parameter `n_clusters` allows."""
-    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
-    if found == "auto":
-        return AUTO_RANGE
-    return found if isinstance(found, tuple) else (found, found)
-
-
-def cut_range(n_clusters: Any, n_rows: int) -> tuple[int, int]:
+def cut_range(low: int, high: int, n_rows: int, adapts: bool) -> tuple[int, int]:
     """The range for this many rows: "auto" adapts to them, a range that was given does not."""
-    low, high = cluster_range(n_clusters)
-    if isinstance(n_clusters, str):
+    if adapts:
         return low, max(low, min(high, n_rows // ROWS_PER_CLUSTER))
-    if low < high and n_rows < PARTS * high:
+    if n_rows < PARTS * high:
         raise UserError(
             f"To choose among up to {high} clusters at least {PARTS * high} rows are needed, but "
             f"there are {n_rows}: give a shorter range."

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.margin.base import calibrated_c, on_sample
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import calibrated_c, on_sample
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
-from dmkc.clusterers.shapes import shaped
+from dmkc.clusterers.sampled import shaped
 from dmkc.clusterers.starts import Start, in_order, k_means_start, starts_on_sample
 from dmkc.data import as_rows
 from dmkc.kernels import Gaussian, Kernel, Linear, Polynomial

@@ -18,23 +18,23 @@ from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels import as_bank
-from dmkc.scan.engine import Engine, open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.scan.survey import TakeScan, sample_positions
 from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool
+from dmkc.typing import PerRow, TableLike
 
 ROWS = 1000
 """Rows that candidates are compared on."""
 
 
 def select(
-    X: Any,
+    X: TableLike,
     estimator: MultipleKernelClustering | None = None,
     *,
     answers: Iterable[Sequence[Any]] = (),
     sample_rows: int = ROWS,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
 ) -> Selection:
     """Choose parameters and start of multiple kernel clustering without labels.
 
@@ -73,11 +73,11 @@ def select(
 
 
 def gather(
-    X: Any,
+    X: TableLike,
     estimator: MultipleKernelClustering | None,
     answers: Sequence[Answer],
     sample_rows: int,
-    sample_weight: Any,
+    sample_weight: PerRow,
 ) -> Gathered:
     """The sample and the candidates that were fitted to it, not judged yet."""
     if estimator is None:
@@ -131,7 +131,7 @@ def _settled_number(template: MultipleKernelClustering, values: np.ndarray) -> i
 
 
 def _take(
-    rows: Rows, engine: Engine, wanted: int, answers: Any, sample_weight: Any, seed: int
+    rows: Rows, engine: Engine, wanted: int, answers: Any, sample_weight: PerRow, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers and dense values of a sample that holds the rows of all answers."""
     n, d = rows.n_rows, rows.n_columns

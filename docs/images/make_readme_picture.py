@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dmkc import MultipleKernelClustering
 from dmkc.datasets import make_rings
 from dmkc.plot import COLOURS
-from dmkc.report.compare import k_means_labels
+from dmkc.report.facts import k_means_labels
 
 TARGET = Path(__file__).with_name("k-means-and-dmkc.png")
 

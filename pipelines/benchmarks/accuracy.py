@@ -21,16 +21,15 @@ from sklearn.preprocessing import StandardScaler
 
 from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
+from dmkc.clusterers.margin.base import calibrated_c, on_sample
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import calibrated_c, on_sample
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.clusterers.starts import k_means_start, starts_on_sample
 from dmkc.data import as_rows
 from dmkc.datasets import load
 from dmkc.metrics import accuracy, rand_index
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 WIDTHS = (0.15, 0.5, 1.0, 2.0)
 PRICES = (1 / 3, 1.0, 3.0)

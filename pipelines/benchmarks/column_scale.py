@@ -18,7 +18,7 @@ import numpy as np
 
 import dmkc
 from common import table, write
-from dmkc.clusterers.scaling import MIXED, mixed_units
+from dmkc.kernels.tiles import MIXED, mixed_units
 from dmkc.metrics import accuracy
 from selection_sets import SETS, prepared
 

@@ -23,18 +23,22 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from common import left_out, one_by_one, table, write
 from dmkc import HierarchicalKernelKMeans, KernelKMeans, MultipleKernelKMeans
-from dmkc.clusterers.kmeans.reduction import Reduction, reduce
+from dmkc.clusterers.kmeans.partitions import Reduction, reduce
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import load
 from dmkc.kernels.bank import TWELVE
-from dmkc.master import hierarchy
-from dmkc.master.hierarchy import Hierarchy
-from dmkc.master.partition import combined, leading
+from dmkc.master.partition import (
+    Hierarchy,
+    combined,
+    fit_layers,
+    leading,
+    random_masks,
+    tie_breaker,
+)
 from dmkc.metrics import accuracy, rand_index
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 NAME = "kmeans-accuracy"
 Quality = tuple[float, float, float]
@@ -105,13 +109,13 @@ def oracle_and_null(X: np.ndarray, y: np.ndarray, k: int, points: int) -> dict[s
         stored = ready.sample.record
         every = grid(k)
         chosen = [every[i] for i in rng.choice(len(every), points, replace=False)]
-        extra = hierarchy.tie_breaker(small.kernels, 0.01)
+        extra = tie_breaker(small.kernels, 0.01)
         scores = []
         for seed, (c1, c2, sparsity, n1, n2) in enumerate(chosen):
-            masks = hierarchy.random_masks(len(small.kernels), (n1, n2), sparsity, rng)
+            masks = random_masks(len(small.kernels), (n1, n2), sparsity, rng)
             widths = min(c1, small.size), min(c2, small.size)
             layers = Hierarchy(widths, masks, 1e-4, 10)
-            found = leading(hierarchy.fit(small.kernels, k, layers, extra).top, k)
+            found = leading(fit_layers(small.kernels, k, layers, extra).top, k)
             scores.append(quality(y, clustered(embedded(small, stored, found), k, seed)))
         m = len(small.kernels)
         lead = leading(combined(small.kernels, np.full(m, 1.0 / m)), min(10 * k, small.size))

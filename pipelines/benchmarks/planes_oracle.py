@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 
 from dmkc import Gaussian
-from dmkc.clusterers.planes.fit import Course
-from dmkc.clusterers.planes.learn import PlaneFeatures, PlaneSettings, on_sample, pull_of
+from dmkc.clusterers.planes.learn import Course, PlaneFeatures, PlaneSettings, on_sample, pull_of
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.starts import Start, starts_on_sample
 from dmkc.data import as_rows
 from dmkc.kernels import Columns, per_column
 from dmkc.metrics import accuracy
 from dmkc.progress import Progress
-from dmkc.scan.engine import ThreadEngine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import ThreadEngine, one_blas_thread
 
 WIDTHS = (0.3, 0.1, 1.0)
 SCALES = ("minmax", "standard")

@@ -16,17 +16,16 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord, as_rows
 from dmkc.datasets import make_ringnorm
 from dmkc.kernels import Gaussian, Linear, Polynomial
 from dmkc.master import Cuts, MasterProblem, solve
 from dmkc.scan.cuts import Affine, CutRequest, CutScan
-from dmkc.scan.engine import open_engine
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import one_blas_thread, open_engine
 from peers import fit_table
 
 BANK = (Linear(), Polynomial(2), Gaussian(0.5))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dmkc
-from dmkc.cli.errors import is_users
+from dmkc.cli.common import is_users
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.errors import UserError, UserTypeError
 

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from dmkc.cli import frames
+from dmkc.cli import tables
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -88,7 +88,7 @@ def test_large_csv_goes_through_dask(
     call, shared_run, tmp_path, data, table, expected, monkeypatch
 ):
     write(tmp_path, data, table)
-    monkeypatch.setattr(frames, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(tables, "LARGE_BYTES", 1000)
     words = ("--index-column", "id", "--exclude", "class", "--out", "labels.zarr")
     call("predict", shared_run / "run", "full.csv", *words)
     assert np.array_equal(stored("labels.zarr"), expected)
@@ -186,7 +186,7 @@ def test_bad_inputs(fit, tmp_path, data, table, words, sentence):
     [("0,1,2", True), ("a,b,c", True), ("1.5,,3", False), ("0,1,3", False), ("x,,3", True)],
 )
 def test_what_is_taken_for_a_header(tmp_path, first, header):
-    from dmkc.cli.frames import csv_has_header
+    from dmkc.cli.tables import csv_has_header
 
     path = tmp_path / "table.csv"
     path.write_text(first + "\n4,5,6\n")

@@ -174,9 +174,9 @@ def test_starts_in_a_batch_are_those_run_alone():
     X, _ = mixture(2000, 3, 7, spread=1.0)
     inits = [X[i : i + 7] for i in (0, 50, 100)]
     alone = [KMeans(7, init=i).fit(X) for i in inits]
+    from dmkc.clusterers.fits import Named, Stage
     from dmkc.clusterers.kmeans.kmeans import frame_of
     from dmkc.clusterers.kmeans.lloyd import Lloyd, Run
-    from dmkc.clusterers.race import Named, Stage
     from dmkc.clusterers.rowset import SpreadRows
     from dmkc.data import as_rows
     from dmkc.scan.engine import ThreadEngine

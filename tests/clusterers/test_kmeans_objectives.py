@@ -6,8 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmkc import KMeans
-from dmkc.master import hierarchy
-from dmkc.master.partition import mkkm, simple_mkkm
+from dmkc.master.partition import (
+    Hierarchy,
+    fit_layers,
+    kernel_shares,
+    mkkm,
+    random_masks,
+    simple_mkkm,
+    tie_breaker,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -50,13 +57,13 @@ def test_simple_multiple_kernel_k_means_never_rises(kernels, k):
 @given(kernels=kernel_banks(), seed=st.integers(0, 10**6), sparsity=st.floats(0, 0.9))
 def test_the_hierarchy_never_loses(kernels, seed, sparsity):
     rng = np.random.default_rng(seed)
-    masks = hierarchy.random_masks(len(kernels), (4, 3), sparsity, rng)
+    masks = random_masks(len(kernels), (4, 3), sparsity, rng)
     assert all(m.any(axis=0).all() and m.any(axis=1).all() for m in masks)
-    extra = hierarchy.tie_breaker(kernels, 0.01)
+    extra = tie_breaker(kernels, 0.01)
     widths = min(6, len(kernels[0])), min(3, len(kernels[0]))
-    state = hierarchy.fit(kernels, 2, hierarchy.Hierarchy(widths, masks, 0.0, 15), extra)
+    state = fit_layers(kernels, 2, Hierarchy(widths, masks, 0.0, 15), extra)
     check_falling([-v for v in state.values], state.values[-1])
-    assert hierarchy.kernel_shares(state).sum() == pytest.approx(1.0)
+    assert kernel_shares(state).sum() == pytest.approx(1.0)
 
 
 @settings(max_examples=30, deadline=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dmkc import KMeans, MultipleKernelClustering, SparseKernelMMC
-from dmkc.clusterers.described import Described
+from dmkc.clusterers.estimator import Described
 from dmkc.clusterers.parameters import (
     Flag,
     Integer,

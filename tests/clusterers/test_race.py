@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dmkc.clusterers.learned import FitEnd, Learned
-from dmkc.clusterers.race import Named, Stage, race
+from dmkc.clusterers.fits import FitEnd, Learned, Named, Stage, race
 from dmkc.clusterers.rowset import SampleRows
 from dmkc.data import RowRecord
 from dmkc.scan.assign import PLAIN, CentroidRequest

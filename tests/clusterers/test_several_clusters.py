@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from dmkc import MultipleKernelClustering
+from dmkc.clusterers.margin import base as margin
 from dmkc.clusterers.margin import cccp
-from dmkc.clusterers.margin import learn as margin
 from dmkc.clusterers.margin.geometry import MulticlassMargin
 from dmkc.kernels import Gaussian, Linear
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmkc.constraints import check_labeling
-from dmkc.constraints.assign import Coloured, Penalised, assigner
-from dmkc.constraints.colouring import colouring
+from dmkc.constraints.assign import Coloured, Penalised, assigner, colouring
 from dmkc.constraints.linked import joined, read_constraints
 from dmkc.constraints.minsum import CostGraph, least
 from dmkc.data import Container

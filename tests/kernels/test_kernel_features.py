@@ -19,7 +19,7 @@ from dmkc.kernels import (
     Polynomial,
     Scaling,
 )
-from dmkc.kernels.landmarks import choose_landmarks
+from dmkc.kernels.sample import choose_landmarks
 
 KERNELS = {
     "linear": Linear(),

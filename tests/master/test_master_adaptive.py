@@ -14,7 +14,7 @@ from test_master_exact import all_cuts, rows_of
 from test_master_random import NORMS
 
 from dmkc.master import Cuts, MasterProblem, regulariser, solve
-from dmkc.master.norms import block_norms, centred_slopes
+from dmkc.master.problem import block_norms, centred_slopes
 
 
 @st.composite

@@ -11,7 +11,7 @@ from dmkc.master import (
     Cuts,
     MasterProblem,
     MasterSolverError,
-    clarabel_dual,
+    dual,
     kernel_weights,
     regulariser,
     solve,
@@ -138,13 +138,13 @@ def test_closed_forms_are_dual_to_each_other(norm):
 
 
 def test_a_failed_solve_is_an_error(monkeypatch):
-    real = clarabel_dual.solve_conic
+    real = dual.solve_conic
 
     def broken(dual):
         point = real(dual)
         return replace(point, multipliers=point.multipliers * np.nan, status="NumericalError")
 
-    monkeypatch.setattr(clarabel_dual, "solve_conic", broken)
+    monkeypatch.setattr(dual, "solve_conic", broken)
     with pytest.raises(MasterSolverError, match="NumericalError"):
         solve(example())
 

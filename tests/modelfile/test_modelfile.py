@@ -17,7 +17,7 @@ import zarr
 import dmkc
 from dmkc import Cosine, Gaussian, Laplacian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.datasets import make_ringnorm
-from dmkc.kernels.maps import Matrix
+from dmkc.kernels.base import Matrix
 from dmkc.modelfile import ModelFileError
 from dmkc.modelfile import files as model_files
 

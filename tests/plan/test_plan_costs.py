@@ -2,8 +2,7 @@
 
 import pytest
 
-from dmkc.planning.costs import at_size, forecast
-from dmkc.planning.pilot import Pilot
+from dmkc.planning.pilot import Pilot, at_size, forecast
 from dmkc.planning.plan import duration, walltime
 from dmkc.scan.meter import Call
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dmkc import KMeans, MultipleKernelClustering
 from dmkc.data import as_rows
-from dmkc.planning.some_rows import run_rows, some_rows, take_sample
+from dmkc.planning.pilot import run_rows, some_rows, take_sample
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import sample_positions

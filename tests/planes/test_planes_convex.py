@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.planes import solvers as planes_solvers
 from dmkc.clusterers.planes.solvers import Asker, solve_convex
 from dmkc.clusterers.planes.steps import PlaneProblem
 from dmkc.clusterers.rowset import SampleRows
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord
 from dmkc.scan.planes import PlaneScan
 from dmkc.scan.requests import GivenLabels

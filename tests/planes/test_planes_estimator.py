@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dmkc
 from dmkc import NonparallelPlaneClustering
-from dmkc.clusterers.planes.fit import TOO_SMALL, PlaneFit, cost_of
+from dmkc.clusterers.planes.learn import TOO_SMALL, PlaneFit, cost_of
 from dmkc.kernels import Gaussian
 from dmkc.metrics import accuracy
 from dmkc.scan.planes import Planes

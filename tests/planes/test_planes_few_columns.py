@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dmkc import NonparallelPlaneClustering
-from dmkc.clusterers.few_columns import correlated, few_columns, mixed
 from dmkc.clusterers.planes.learn import MOST_OF_PULL, SHARE_OF_PULL, share_of_pull
-from dmkc.clusterers.separation import between_shares, separation
+from dmkc.clusterers.sampled import between_shares, correlated, few_columns, mixed, separation
 from dmkc.metrics import accuracy
 
 
@@ -46,7 +45,7 @@ def test_correlated_columns_around_some_seeds(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 300))
     X[:, 40:45] += 5.0 * rng.integers(0, 2, size=(100, 1))
-    monkeypatch.setattr("dmkc.clusterers.few_columns.MOST_PRODUCTS", 0)
+    monkeypatch.setattr("dmkc.clusterers.sampled.MOST_PRODUCTS", 0)
     assert set(correlated(X, np.full(100, 0.01), 5)) == set(range(40, 45))
 
 

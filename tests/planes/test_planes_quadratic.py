@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmkc.master.planes import group_sizes, shrunk
-from dmkc.master.planes_quadratic import Quadratic, minimised
+from dmkc.master.planes import Quadratic, group_sizes, minimised, shrunk
 from dmkc.scan.planes import Planes, Reweighted, Rounded
 
 

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 import dmkc
 from dmkc.modelfile import ESTIMATORS
 from dmkc.resume import CheckpointError
-from dmkc.resume.journal import NAME
-from dmkc.resume.records import digest
+from dmkc.resume.journal import NAME, digest
 from dmkc.scan.engine import ThreadEngine
 
 SMALL = {"random_state": 1, "rank": 10, "sample_rows": 300, "dtype": "float32"}

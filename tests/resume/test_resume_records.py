@@ -14,8 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dmkc import Gaussian, Linear
-from dmkc.resume.journal import MAGIC, NAME, CheckpointError, Journal
-from dmkc.resume.records import DamagedRecord, NotRecordable, digest, from_bytes, to_bytes
+from dmkc.resume.journal import (
+    MAGIC,
+    NAME,
+    CheckpointError,
+    DamagedRecord,
+    Journal,
+    NotRecordable,
+    digest,
+    from_bytes,
+    to_bytes,
+)
 from dmkc.scan.cuts import Affine
 from dmkc.scan.survey import Survey
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from dmkc.scan.limits import one_blas_thread
+from dmkc.scan.engine import one_blas_thread
 
 
 def blas_threads():

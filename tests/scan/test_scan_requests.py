@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dmkc.clusterers.fits import run_together
 from dmkc.clusterers.rowset import SampleRows
-from dmkc.clusterers.together import run_together
 from dmkc.data import RowRecord
 from dmkc.scan.assign import PLAIN, Centroids, CostScan
 from dmkc.scan.cuts import Affine, CutRequest

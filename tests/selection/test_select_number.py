@@ -16,9 +16,15 @@ import dmkc
 from dmkc import MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.clusterers.sampled import neighbour_graph, spread_out
-from dmkc.selection.combine import mean_rescaled, rescaled
-from dmkc.selection.evidence import gaussian_cloud, rank_normalised
-from dmkc.selection.scores import modularity, silhouette, stability
+from dmkc.selection.scores import (
+    gaussian_cloud,
+    mean_rescaled,
+    modularity,
+    rank_normalised,
+    rescaled,
+    silhouette,
+    stability,
+)
 
 
 def groups(m, n=300, seed=0):

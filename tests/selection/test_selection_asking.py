@@ -17,7 +17,7 @@ import dmkc
 from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.cli.answers import read_answers, write_answers
-from dmkc.selection.asking import Asking
+from dmkc.selection.questions import Asking
 
 OPTIONS = ["--kernels", "linear,gaussian:0.5", "--scale", "standard", "--rank", "20", "--seed", "0"]
 

@@ -14,13 +14,19 @@ from sklearn.metrics import adjusted_rand_score
 import dmkc
 from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
-from dmkc.clusterers.shapes import shaped
+from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
 from dmkc.selection.choose import DIFFERENT, SURE, checked_answers
-from dmkc.selection.combine import mean_ranks, percentile_ranks
-from dmkc.selection.evidence import rank_normalised, standardised
 from dmkc.selection.judge import RANKED, confidence_of, connection, likelihood, two_views
-from dmkc.selection.scores import agreements, tightness, worst_tightness
+from dmkc.selection.scores import (
+    agreements,
+    mean_ranks,
+    percentile_ranks,
+    rank_normalised,
+    standardised,
+    tightness,
+    worst_tightness,
+)
 
 
 def square(n=120, seed=0):

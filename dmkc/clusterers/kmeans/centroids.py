@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
-from dmkc.data import split_weights
+from dmkc.data import BlockRows, split_weights
 from dmkc.kernels.tiles import check_finite
 from dmkc.scan.assign import Centroids, Frame
 
@@ -19,7 +18,7 @@ class NearestCentre:
 
     centroids: Centroids
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         labels, distances = self.centroids.nearest(split_weights(rows)[0])
         check_finite(distances)
         return labels
@@ -31,7 +30,7 @@ class CentreDistances:
 
     centroids: Centroids
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> np.ndarray:
         each = [
             Centroids(self.centroids.frame, centre[None, None])
             for centre in self.centroids.centres[0]

@@ -10,9 +10,13 @@ from sklearn.base import clone
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import Clusterer, Job
-from dmkc.clusterers.described import Choice, Picture
-from dmkc.clusterers.estimator import RowClusterer
-from dmkc.clusterers.kmeans.embedded import PartitionModel, cluster_embedded, held_points
+from dmkc.clusterers.estimator import Choice, Picture, RowClusterer
+from dmkc.clusterers.fits import FitEnd, Learned, Named
+from dmkc.clusterers.kmeans.embedded import (
+    NearestEmbedded,
+    PartitionModel,
+    cluster_embedded,
+)
 from dmkc.clusterers.kmeans.ensemble import (
     BINS,
     AgreementScan,
@@ -23,10 +27,8 @@ from dmkc.clusterers.kmeans.ensemble import (
     OwnAgreement,
     SharedRowsScan,
 )
-from dmkc.clusterers.kmeans.embedded import NearestEmbedded
 from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
 from dmkc.clusterers.kmeans.spectral import cluster_range, coordinates, widest_gap
-from dmkc.clusterers.learned import FitEnd, Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import (
     Integer,
@@ -36,8 +38,7 @@ from dmkc.clusterers.parameters import (
     Parameter,
     shared,
 )
-from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
-from dmkc.clusterers.race import Named
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
 from dmkc.clusterers.spread import Layout
 from dmkc.data import RowRecord, Rows
@@ -46,7 +47,6 @@ from dmkc.kernels import Columns, Kernel, Neighbours
 from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
-from dmkc.scan.survey import Survey
 
 STEPS = 2
 """Steps of the walk on the neighbour graphs of the members."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from dmkc.clusterers.fits import Named, Stage, race
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Report,
@@ -20,12 +20,12 @@ from dmkc.clusterers.kmeans.lloyd import (
 )
 from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline, RowMap
-from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.progress import Progress
 from dmkc.scan.assign import PLAIN, Centroids
+from dmkc.scan.engine import Make
 
 KMEANS_STEPS = 300
 TOLERANCE = 1e-6
@@ -100,7 +100,7 @@ def embedded_points(
 
     They are held where they are if they fit in memory, else made anew on every scan.
     """
-    make: Callable[[Any], Any] = Embedded(embedding)
+    make: Make = Embedded(embedding)
     if isinstance(rows, SampleRows):
         rows.n_scans += 2
         few, weights = embedding(rows.record), rows.weights

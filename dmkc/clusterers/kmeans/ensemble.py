@@ -18,11 +18,11 @@ import scipy.sparse as sp
 
 from dmkc.clusterers.kmeans.embedded import NearestEmbedded
 from dmkc.clusterers.labelling import Pipeline
+from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.kernels.anchors import combine
 from dmkc.kernels.neighbours import walk_of
 from dmkc.scan.base import LeafScan, Scan, leaves
-from dmkc.scan.compiled import compiled
 from dmkc.scan.grid import Node, fold_leaves
 
 BINS = 1000

@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.described import Picture
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.estimator import Picture
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Integer, Integers, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
-from dmkc.master import hierarchy
-from dmkc.master.hierarchy import Hierarchy
-from dmkc.master.partition import Partition
+from dmkc.master.partition import (
+    Hierarchy,
+    Partition,
+    chain_masks,
+    consensus_of,
+    fit_layers,
+    random_masks,
+    tie_breaker,
+)
 from dmkc.scan.engine import ThreadEngine
+from dmkc.typing import MaybeClient, RandomState
 
 NODES = (12, 8)
 SPARSITY = 0.6
@@ -156,19 +162,19 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         normalise: str = "cosine",
         scale: str | None = "standard",
         rank: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
         n_init: int = 10,
         tol: float = 1e-5,
         max_iter: int = 50,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
@@ -236,21 +242,21 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         draws = []
         for _ in range(own.n_masks):
             if own.nodes is None:
-                masks = hierarchy.chain_masks(m, len(widths))
+                masks = chain_masks(m, len(widths))
             else:
-                masks = hierarchy.random_masks(m, own.nodes, own.sparsity, rng)
+                masks = random_masks(m, own.nodes, own.sparsity, rng)
             draws.append(Hierarchy(widths, masks, own.tol, own.max_iter))
-        extra = hierarchy.tie_breaker(kernels, own.tie_break)
+        extra = tie_breaker(kernels, own.tie_break)
         with ThreadPoolExecutor(ThreadEngine().threads) as pool:  # LAPACK releases the GIL
             states = list(
-                pool.map(lambda one: hierarchy.fit(kernels, own.n_clusters, one, extra), draws)
+                pool.map(lambda one: fit_layers(kernels, own.n_clusters, one, extra), draws)
             )
         for draw, state in enumerate(states, start=1):
             job.progress.say(
                 f"connections {draw} of {own.n_masks}: objective {state.values[-1]:.6g} after "
                 f"{len(state.values) - 1} sweeps"
             )
-        found = hierarchy.consensus(own.n_clusters, states)
+        found = consensus_of(own.n_clusters, states)
         for layers_of_draw in found.details["connections_"]:
             wide = np.zeros((len(layers_of_draw[0]), len(reduction.unit.features.kernels)))
             wide[:, reduction.alive] = layers_of_draw[0]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Flag, Parameter, shared
 from dmkc.kernels import Gaussian, Kernel
 from dmkc.master.partition import Partition, average, combined
+from dmkc.typing import MaybeClient, RandomState
 
 
 class KernelKMeans(PartitionClusterer):
@@ -83,17 +83,17 @@ class KernelKMeans(PartitionClusterer):
         normalise: str = "cosine",
         scale: str | None = "if-mixed",
         rank: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
         n_init: int = 10,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Clusterer, Job
+from dmkc.clusterers.fits import Learned, Named, Stage, race
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
@@ -21,20 +22,19 @@ from dmkc.clusterers.kmeans.lloyd import (
     reporter,
     seeded,
 )
-from dmkc.clusterers.learned import Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
-from dmkc.clusterers.race import Named, Stage, race
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.clusterers.scaling import evened, scaling_of
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
+from dmkc.kernels.tiles import evened, scaling_of
 from dmkc.scan.assign import Frame
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan
+from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 STARTS = ("k-means++", "k-means||", "random")
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
@@ -139,9 +139,9 @@ class KMeans(Clusterer[FramedRows]):
         tol: float = 1e-4,
         scale: str | None = None,
         sample_rows: int = 16384,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -252,7 +252,7 @@ class KMeans(Clusterer[FramedRows]):
     def _summary(self) -> str:
         return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """Distances of every row to all centroids, in scaled columns."""
         return super().transform(X)
 

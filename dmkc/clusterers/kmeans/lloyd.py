@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
-from dmkc.clusterers.race import Stage
+from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Stage
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.starts import distinct_rows
-from dmkc.clusterers.together import Fit
 from dmkc.data import RowRecord
 from dmkc.progress import Progress
 from dmkc.scan.assign import (

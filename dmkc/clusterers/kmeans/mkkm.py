@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Settings
-from dmkc.clusterers.kmeans.reduction import Reduction
+from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
 from dmkc.clusterers.parameters import Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
 from dmkc.master.partition import Partition, mkkm, simple_mkkm
+from dmkc.typing import MaybeClient, RandomState
 
 
 @dataclass(frozen=True)
@@ -107,19 +109,19 @@ class MultipleKernelKMeans(PartitionClusterer):
         normalise: str = "cosine",
         scale: str | None = "standard",
         rank: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
         n_init: int = 10,
         tol: float = 1e-5,
         max_iter: int = 100,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels

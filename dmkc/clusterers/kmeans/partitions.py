@@ -3,18 +3,26 @@
 A method says how it finds a relaxed partition of the reduced kernels (`_partition`); the rest is
 the same for all: a scan for the means, one for the inner products of all features, small matrices
 on the coordinator, a pass that embeds the rows, k-means on them.
+
+The reduction loses nothing.  All partition matrices H of kernel k-means lie in the column space of
+the joint features Phi = [Phi_1 .. Phi_m].  One scan gives G = Phi^T Phi; with U = Phi T an
+orthonormal basis of that space, every kernel becomes S_p = U^T K_p U and every H = U B with a small
+B.  What follows does not depend on the number of rows.
 """
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.described import landmarks_fact
+from dmkc.clusterers.estimator import Facts, landmarks_fact
+from dmkc.clusterers.fits import MAX_ITER_REACHED, FitEnd, Learned, Named
 from dmkc.clusterers.kmeans.embedded import (
     PartitionModel,
     cluster_embedded,
@@ -22,22 +30,100 @@ from dmkc.clusterers.kmeans.embedded import (
     from_runs,
 )
 from dmkc.clusterers.kmeans.lloyd import Run, reporter
-from dmkc.clusterers.kmeans.reduction import Reduction, reduce
-from dmkc.clusterers.learned import MAX_ITER_REACHED, FitEnd, Learned
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.rowset import RowSet
 from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, as_bank
-from dmkc.kernels.unit import Embedding, RowScales
+from dmkc.kernels.unit import Embedding, RowScales, UnitFeatures
 from dmkc.master.partition import Partition
+from dmkc.progress import Progress
+from dmkc.scan.assign import GramScan
+from dmkc.scan.grid import Node
+from dmkc.typing import PerRow, TableLike
 
+CUT_OFF = 1e-10
+"""Directions with less than this part of the largest eigenvalue of G are noise."""
 RANKS = 100, 300
 """Landmarks when the number is left open: eight per cluster, within these bounds."""
 LEAST_BASIS = 200
 """Directions of the reduction that are kept at least, if there are as many."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Kernel matrices in one orthonormal basis of their joint features."""
+
+    unit: UnitFeatures
+    basis: np.ndarray
+    """T: features x directions."""
+    kernels: np.ndarray
+    """S_p of the kernels that are not constant: kernels x directions x directions."""
+    traces: np.ndarray
+    """Traces of these kernels, from their own k(x, x)."""
+    alive: np.ndarray
+    """Numbers of these kernels in the bank."""
+    total: float
+    """Weight of all rows."""
+    captured: float
+    """Share of the summed squared features that lies in the basis."""
+
+    @property
+    def size(self) -> int:
+        return self.kernels.shape[1]
+
+    def embedding(self, coefficients: np.ndarray, unit_rows: bool) -> Embedding:
+        """Rows of H = U B as functions of raw columns."""
+        return self.unit.embedding(self.basis @ coefficients, unit_rows)
+
+    def weights(self, alive_weights: np.ndarray) -> np.ndarray:
+        """Weights of all kernels of the bank; a constant one has none."""
+        out = np.zeros(len(self.unit.features.kernels))
+        out[self.alive] = alive_weights
+        return out
+
+
+def reduce(
+    prepared: Prepared, cosine: bool, max_features: int, max_basis: int, progress: Progress
+) -> Reduction:
+    """One scan of all rows, one eigenproblem."""
+    sample = prepared.sample
+    scales = RowScales.of(prepared.features, sample.record, sample.weights, cosine)
+    unit = UnitFeatures(prepared.features, scales)
+    unit = unit.compressed(sample.record, sample.weights, max_features)
+    size = unit.offsets[-1]
+    progress.say(
+        f"{size} joint features of {len(scales.squares)} kernels; the coordinator holds "
+        f"{8e-6 * size * (3 * size + len(scales.squares) * min(size, max_basis)):.0f} MB at most"
+    )
+    rows = prepared.all_rows
+    sums = rows.run(GramScan(unit))
+    began = time.perf_counter()
+    reduction = reduction_of(unit, sums, max_basis)
+    progress.say(
+        f"{reduction.size} directions hold {100 * reduction.captured:.4g} % of the kernels "
+        f"({time.perf_counter() - began:.1f} s on the coordinator)"
+    )
+    return reduction
+
+
+def reduction_of(unit: UnitFeatures, sums: Node, max_basis: int) -> Reduction:
+    """The basis of the leading directions of G, and the kernels in it."""
+    gram, traces, total = sums
+    size = len(gram)
+    lead = [max(0, size - max_basis), size - 1]
+    values, vectors = eigh((gram + gram.T) / 2, subset_by_index=lead)
+    keep = np.flatnonzero(values > CUT_OFF * values[-1])[::-1]
+    basis = vectors[:, keep] / np.sqrt(values[keep])
+    alive = np.flatnonzero(traces > 0)
+    kernels = []
+    for p in alive:
+        block = slice(unit.offsets[p], unit.offsets[p + 1])
+        part = basis.T @ gram[:, block]
+        kernels.append(part @ part.T)
+    captured = float(values[keep].sum() / np.trace(gram))
+    return Reduction(unit, basis, np.stack(kernels), traces[alive], alive, total[0], captured)
 
 
 @dataclass(frozen=True)
@@ -162,7 +248,7 @@ class EmbeddedClusterer(KernelClusterer):
         self.objective_ = self.inertia_ = 0.0
         self.objectives_, self.captured_ = np.zeros(0), 1.0
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """Every row's coordinates in the space in which k-means found the clusters."""
         return super().transform(X)
 
@@ -247,5 +333,5 @@ class PartitionClusterer(EmbeddedClusterer):
         weights = reduction.weights(partition.kernel_weights)
         return Relaxed(embedding, k, mean_square, partition, weights, reduction.captured)
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         return [landmarks_fact(self)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.described import Choice, Picture
+from dmkc.clusterers.estimator import Choice, Picture
 from dmkc.clusterers.kmeans.partitions import EmbeddedClusterer, Relaxed, Settings
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, IntegerOrRows, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, Prepared

@@ -1,31 +1,39 @@
-"""What the margin clusterers share: their settings, the fit, and what is kept of it."""
+"""What margin clusterers share: settings, what they bring to the race of starts, what is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
-from dmkc.clusterers.described import Choice, landmarks_fact
-from dmkc.clusterers.learned import MAX_ITER_REACHED
-from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.margin.learn import MarginLearned, from_fits, learn
+from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
+from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
+from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
+from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.parameters import Number, Parameter
+from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.starts import check_init
+from dmkc.clusterers.starts import Start, check_init, k_means_start, starts_on_sample
 from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
+from dmkc.master.problem import conjugate
 from dmkc.progress import Progress
-from dmkc.selection.number import FitOnSample, Labeler, choose_number, cluster_range, cut_range
+from dmkc.scan.requests import GivenLabels
+from dmkc.selection.number import FitOnSample, Labeler, choose_number, cut_range
 
+MarginLearned = Learned[MarginFit, MarginSettings]
+FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
+"""Fits from labelings that the sample carries; of two clusters or of several."""
 ROUGH_TOL, ROUGH_GAP, ROUGH_ITER = 5e-3, 1e-2, 10
 """When fits end while the number of clusters is being chosen."""
 ADVICE = {MAX_ITER_REACHED: MORE_ITER}
+AUTO_RANGE = (2, 10)
 THRESHOLDS = ("unit", "adaptive")
 DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
 DEFAULT_ADAPTIVE_C = 2.0
@@ -100,7 +108,10 @@ class MarginClusterer(KernelClusterer):
         return limit
 
     def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
-        low, high = cut_range(self.n_clusters, prepared.rows.n_rows)
+        low, high = cluster_range(self.n_clusters)
+        if low < high:
+            adapts = isinstance(self.n_clusters, str)
+            low, high = cut_range(low, high, prepared.rows.n_rows, adapts)
         if high == 1:
             return None
         m, settings, scores, seed = high, job.own, None, job.seed
@@ -160,14 +171,14 @@ class MarginClusterer(KernelClusterer):
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         open_C = self.threshold == "unit" and self.C in (None, "auto")
         found = [("C", f"{self.C_:.4g}" + (" (from the data)" if open_C else ""))]
         if "balance_" in vars(self):  # files of the first release do not hold it
             limit = "none" if self.balance_ is None else f"{self.balance_:g}"
             found.append(("balance", "rows weighted by cluster" if self.n_clusters_ > 2 else limit))
         choice = self._choice()
-        chosen: list[tuple[str, Any]] = []
+        chosen: Facts = []
         if choice is not None and choice.confidence is not None:
             chosen.append(("candidates tried", len(choice.records)))
             chosen.append(("confidence of the choice", f"{choice.confidence:.2f}"))
@@ -178,3 +189,114 @@ class MarginClusterer(KernelClusterer):
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
+
+
+def learn(
+    prepared: Prepared,
+    settings: MarginSettings,
+    n_clusters: int,
+    init: Any,
+    n_init: int,
+    refine: str,
+    seed: int,
+    progress: Progress,
+) -> MarginLearned:
+    """The best fit over all starts; C is calibrated where it is left open (NaN)."""
+    features, m = prepared.features, n_clusters
+    if prepared.choice is None:
+        starts = starts_on_sample(prepared, init, n_init, m, seed)
+    else:  # the landmarks were made for one labeling
+        starts = [Start(prepared.choice.start, prepared.choice.labels)]
+    if np.isnan(settings.C):
+        reference = k_means_start(prepared, starts, m, seed)
+        settings = replace(settings, C=calibrated_c(prepared, reference, m, settings.norm))
+    first, labelings = on_sample(prepared, settings, m, starts, progress)
+    then = None
+    if not prepared.sample_is_all:
+        mean = np.zeros(features.offsets[-1])  # features are centred on all rows
+        then = from_fits(features, mean, prepared.all_rows, settings, progress)
+    found = race(labelings, first, then, lambda fit: fit.model.objective, refine)
+    prepared.sample.n_scans += first.rows.n_scans
+    return Learned(found.value, found.name, settings)
+
+
+def on_sample(
+    prepared: Prepared,
+    settings: MarginSettings,
+    n_clusters: int,
+    starts: Sequence[Start],
+    progress: Progress,
+) -> tuple[FromLabeling, list[Named[tuple[Start, GivenLabels]]]]:
+    """Fits of the sample from labelings, and these labelings."""
+    sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
+    phi, weights = sample_features(prepared)
+    geometry = geometry_of(prepared.features, n_clusters, weights @ phi / weights.sum())
+
+    def begin(name: str, place: tuple[Start, GivenLabels]) -> Fit[Any, MarginFit]:
+        start, given = place
+        return margin_fit(
+            geometry,
+            geometry.start(given, start.shares(n_clusters, weights)),
+            settings,
+            progress.reporter(name, "sample", sample),
+            geometry.first_points(phi, weights, start.labels),
+        )
+
+    labelings = [Named(s.name, (s, given)) for s, given in zip(starts, asked, strict=True)]
+    return Stage(sample, begin), labelings
+
+
+def from_fits(
+    features: FeatureMap,
+    mean: np.ndarray,
+    rows: RowSet,
+    settings: MarginSettings,
+    progress: Progress,
+) -> Stage[MarginFit, Any, MarginFit]:
+    """Fits of rows whose mean feature row is `mean`, from where fits of other rows ended."""
+
+    def begin(name: str, fit: MarginFit) -> Fit[Any, MarginFit]:
+        geometry = geometry_of(features, fit.model.geometry.space.n_clusters, mean)
+        point = geometry.feasible(fit.model.point, settings.balance)
+        return margin_fit(
+            geometry,
+            geometry.label(point, fit.shares),
+            settings,
+            progress.reporter(name, "all", rows),
+            (point, *(p for p in fit.kept if p is not fit.model.point)),
+            fit.model.kernel_weights,
+        )
+
+    return Stage(rows, begin)
+
+
+def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """Features and weights of the sampled rows."""
+    return prepared.features.features(prepared.sample.stored), prepared.sample.weights
+
+
+def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> MarginGeometry:
+    """Two clusters are told apart by one score, more by one each."""
+    if n_clusters == 2:
+        return BinaryMargin(features, mean)
+    return MulticlassMargin(features, n_clusters)
+
+
+def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float) -> float:
+    """C at which the separation of a (k-means) start weighs as much as a few margins.
+
+    A fixed C collapses the clusters or freezes the start, depending on kernels and data.
+    """
+    phi, weights = sample_features(prepared)
+    geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]))
+    slope = geometry.separation(phi, weights, start.labels)
+    squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
+    return geometry.calibration / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
+
+
+def cluster_range(n_clusters: Any) -> tuple[int, int]:
+    """The fewest and the most clusters that the parameter `n_clusters` allows."""
+    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
+    if found == "auto":
+        return AUTO_RANGE
+    return found if isinstance(found, tuple) else (found, found)

@@ -2,7 +2,7 @@
 
 Zhao, Kwok and Zhang (2009), eqs 2.6-2.18 and 4.33-4.35.  A fit is written as a generator: it
 yields the cuts it needs and is sent what a scan found, so that many fits (starts, values of C)
-share every scan (`together.run_together`).  It knows points and sums only, never rows.
+share every scan (`fits.run_together`).  It knows points and sums only, never rows.
 
 For a labeling z the convex problem is solved by cutting planes until the relative gap between the
 best point's true value and the master's lower bound is small; then z becomes the best point's own
@@ -22,10 +22,9 @@ from typing import Generic
 
 import numpy as np
 
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
 from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.together import Fit, Step
 from dmkc.kernels import FeatureMap
 from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from dmkc.clusterers.space import ScoreSpace
+from dmkc.clusterers.model import ScoreSpace
 from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmkc.clusterers.described import Choice
+import numpy as np
+
+from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
+from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
 
 
 class MultipleKernelClustering(MarginClusterer):
@@ -129,7 +132,7 @@ class MultipleKernelClustering(MarginClusterer):
         shared.STORE_PATH,
         *shared.RUNNING,
     )
-    selection_: list[dict[str, Any]] | None
+    selection_: list[NamedValues] | None
     confidence_: float | None
     alternatives_: list[KernelModel] | None
 
@@ -144,12 +147,12 @@ class MultipleKernelClustering(MarginClusterer):
         norm: float = 2.0,
         threshold: str = "unit",
         rank: int = 100,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         init: Any = "auto",
         n_init: int = 4,
         refine: str = "best",
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         tol: float = 1e-3,
         max_iter: int = 50,
@@ -157,9 +160,9 @@ class MultipleKernelClustering(MarginClusterer):
         dtype: str = "auto",
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
@@ -193,7 +196,7 @@ class MultipleKernelClustering(MarginClusterer):
         return chosen[0]["kernels"] if chosen else None
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, answers: Any = ()
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, answers: Any = ()
     ) -> MultipleKernelClustering:
         """Cluster the rows of `X`; `y` is ignored.
 

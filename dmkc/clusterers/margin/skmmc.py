@@ -17,6 +17,7 @@ from dmkc.clusterers.starts import FEATURE_KINDS, check_init, starts_on_view
 from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import Gaussian, Kernel, as_bank
+from dmkc.typing import MaybeClient, RandomState
 
 
 @dataclass(frozen=True)
@@ -183,12 +184,12 @@ class SparseKernelMMC(MarginClusterer):
         basis: str = "nystrom",
         vectors_per_cut: int = 1,
         rank: int = 200,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         init: Any = "k-means",
         n_init: int = 4,
         refine: str = "best",
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         tol: float = 1e-2,
         max_iter: int = 50,
@@ -196,9 +197,9 @@ class SparseKernelMMC(MarginClusterer):
         dtype: str = "auto",
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels

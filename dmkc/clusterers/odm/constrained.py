@@ -8,7 +8,6 @@ components are drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +22,7 @@ from dmkc.constraints.linked import Constraints
 from dmkc.data import Container, RowRecord, check_weights
 from dmkc.scan.distribution import LossShape
 from dmkc.scan.survey import TakeScan
+from dmkc.typing import PerRow
 
 CONSTRAINED_IN_RACE = 8192
 """At most about this many constrained rows stand beside the sample."""
@@ -102,7 +102,7 @@ def loss_shape(
     )
 
 
-def constrained_weights(rules: Rules | None, sample_weight: Any) -> np.ndarray:
+def constrained_weights(rules: Rules | None, sample_weight: PerRow) -> np.ndarray:
     """The weights of the constrained rows."""
     if rules is None:
         return np.empty(0)

@@ -3,7 +3,7 @@
 Labels given, Newton (or L-BFGS) steps find the model; the model given, every free row takes the
 side of its score, which is the better one, and the constrained rows are labelled together
 (`dmkc.constraints.assign`).  Neither step can raise the objective.  A fit is a generator that
-yields what it wants scanned, so that many fits share every scan (`together.run_together`).
+yields what it wants scanned, so that many fits share every scan (`fits.run_together`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmkc.clusterers.learned import MAX_ITER_REACHED, SETTLED, FitEnd
+from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
 from dmkc.clusterers.odm.distribution import DistributionObjective, Point, Steps, best_part
-from dmkc.clusterers.together import Fit, Step
 from dmkc.constraints.assign import Assigner
 from dmkc.scan.distribution import DistributionSums
 from dmkc.scan.multiclass import Scores

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from dmkc.clusterers.space import ScoreSpace
-from dmkc.master.norms import regulariser, weights_for
+from dmkc.clusterers.model import ScoreSpace
+from dmkc.master.problem import regulariser, weights_for
 from dmkc.scan.distribution import STEPS, DistributionRequest, DistributionSums, LossShape
 from dmkc.scan.multiclass import Scores
 

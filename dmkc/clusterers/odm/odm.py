@@ -12,21 +12,20 @@ from dmkc.clusterers.base import (
     Job,
     KernelClusterer,
 )
-from dmkc.clusterers.described import landmarks_fact
+from dmkc.clusterers.estimator import Facts, landmarks_fact
 from dmkc.clusterers.labelling import Known
-from dmkc.clusterers.model import KernelModel
+from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
-from dmkc.clusterers.odm.learn import DistributionLearned, Learner
-from dmkc.clusterers.odm.starts import check_starts
+from dmkc.clusterers.odm.learn import DistributionLearned, Learner, check_starts
 from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
-from dmkc.clusterers.space import ScoreSpace
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
+from dmkc.typing import MaybeClient, PerRow, RandomState
 
 LINKS = Other(noun="links, path", shown="FILE", none=True)
 SHARE = Number(least=0, most=1)
@@ -189,20 +188,20 @@ class MarginDistributionClustering(KernelClusterer):
         balance: Any = "default",
         norm: float = 2.0,
         rank: int = 100,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         init: Any = "auto",
         n_init: int = 4,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         tol: float = 1e-3,
         max_iter: int = 50,
         dtype: str = "auto",
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.must_link = must_link
@@ -325,7 +324,7 @@ class MarginDistributionClustering(KernelClusterer):
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.C_, self.balance_ = 0.0, 0.0, None
 
-    def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
+    def _labels(self, rows: Rows, all_rows: RowSet | None) -> PerRow:
         """The model's labels, with those of the constrained rows put in."""
         if rows.constrained is None:
             return super()._labels(rows, all_rows)
@@ -337,7 +336,7 @@ class MarginDistributionClustering(KernelClusterer):
         labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         rows = len(self.constrained_rows_)
         return [
             ("C", f"{self.C_:.4g}"),

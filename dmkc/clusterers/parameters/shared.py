@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dmkc.clusterers.parameters.declaration import Parameter
-from dmkc.clusterers.parameters.kinds import (
+from dmkc.clusterers.parameters import (
     Integer,
     Kernels,
     Number,
     OneOf,
     OneOfOrRows,
     Other,
+    Parameter,
     RowsOrShare,
     Seed,
     Starts,
 )
-from dmkc.kernels.landmarks import CHOICES as LANDMARK_CHOICES
+from dmkc.kernels.sample import CHOICES as LANDMARK_CHOICES
 
 SCALES = ("standard", "minmax", "if-mixed")
 NAMES = """Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a parameter as

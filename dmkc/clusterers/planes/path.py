@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.planes.fit import PlaneFit
+from dmkc.clusterers.fits import Named
 from dmkc.clusterers.planes.learn import (
     PlaneFeatures,
+    PlaneFit,
     PlaneSettings,
     PlanesLearned,
     from_fits,
@@ -17,7 +18,6 @@ from dmkc.clusterers.planes.learn import (
     pull_of,
 )
 from dmkc.clusterers.prepare import Prepared
-from dmkc.clusterers.race import Named
 from dmkc.clusterers.starts import starts_on_sample
 from dmkc.errors import UserError
 from dmkc.master.planes import group_sizes

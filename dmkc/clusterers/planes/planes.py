@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
-from dmkc.clusterers.described import Picture
-from dmkc.clusterers.few_columns import WIDE_ROWS
+from dmkc.clusterers.estimator import Facts, Picture
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
-from dmkc.clusterers.planes.fit import ADVICE, Course
 from dmkc.clusterers.planes.learn import (
+    ADVICE,
+    Course,
     PlaneFeatures,
     PlaneSettings,
     PlanesLearned,
@@ -27,11 +27,13 @@ from dmkc.clusterers.planes.path import PlanePath, follow_path
 from dmkc.clusterers.planes.selection import SelectsColumns, cosines, synchronisation
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.sampled import WIDE_ROWS
 from dmkc.clusterers.starts import check_init
 from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import Columns, FeatureMap, Kernel, as_bank
 from dmkc.master.planes import group_sizes
+from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 
 class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
@@ -184,11 +186,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         scale: str | None = "minmax",
         min_share: float = 0.02,
         rank: int = 100,
-        landmarks: Any = "uniform",
+        landmarks: str | np.ndarray = "uniform",
         init: Any = "auto",
         n_init: int = 4,
         sample_rows: int = 8192,
-        train_rows: Any = None,
+        train_rows: float | None = None,
         polish: int = 0,
         tol: float = 1e-3,
         max_iter: int = 50,
@@ -196,9 +198,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         dtype: str = "auto",
         feature_mode: str = "auto",
         store_path: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
-        client: Any = None,
+        client: MaybeClient = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.c1 = c1
@@ -253,7 +255,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         return as_bank(self._bank())  # the columns of all views side by side
 
     def path(
-        self, X: Any, c2: Any = None, n_values: int = 12, sample_weight: Any = None
+        self, X: TableLike, c2: Any = None, n_values: int = 12, sample_weight: PerRow = None
     ) -> PlanePath:
         """Fits over a range of c2, each begun from the one before: which columns stay longest.
 
@@ -345,7 +347,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         selected = f"{len(self.selected_features_)} of {len(self.feature_importances_)}"
         return f"{super()._summary()}, {selected} features selected"
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         between = self.cosines_[np.triu_indices(len(self.cosines_), 1)]
         return [
             ("c1", f"{self.c1:g}"),
@@ -369,7 +371,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 class _PathFitter(NonparallelPlaneClustering):
     """Runs a whole path where a fit would run once."""
 
-    def run(self, X: Any, c2: Any, n_values: int, sample_weight: Any) -> PlanePath:
+    def run(self, X: TableLike, c2: Any, n_values: int, sample_weight: PerRow) -> PlanePath:
         if self._checked()["n_clusters"] == 1:
             raise UserError("A path needs at least two clusters.")
         self._wanted = c2, n_values

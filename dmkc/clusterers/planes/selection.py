@@ -14,7 +14,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.data import Lazy, Rows
+from dmkc.data.blocks import Values
 from dmkc.kernels.tiles import check_finite
+from dmkc.typing import PerRow, TableLike
 
 
 class SelectsColumns:
@@ -33,7 +35,7 @@ class SelectsColumns:
         mask = self.feature_importances_ > 0
         return np.flatnonzero(mask) if indices else mask
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> PerRow:
         """The selected columns of `X`, in the form of `X`.
 
         With kernels through landchosen selection acts on components, and these are returned.
@@ -59,7 +61,7 @@ class SelectsColumns:
         return np.array([f"component{i}" for i in self.get_support(indices=True)], dtype=object)
 
 
-def take_columns(X: Any, rows: Rows, chosen: np.ndarray) -> Any:
+def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray) -> Any:
     """Some columns of an input that `as_rows` has accepted, in the input's own form."""
     if hasattr(X, "iloc"):
         return X.iloc[:, chosen.tolist()]
@@ -94,7 +96,7 @@ class _Taker:
     def __init__(self, chosen: np.ndarray) -> None:
         self.chosen = chosen
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: Values) -> np.ndarray:
         some = rows[:, self.chosen]
         return some.toarray() if sp.issparse(some) else some
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.fits import Fit, Step
 from dmkc.clusterers.planes.steps import PlaneProblem
-from dmkc.clusterers.together import Fit, Step
 from dmkc.errors import UserError
 from dmkc.master.planes_bundle import Bundle, BundleSolution, solve_bundle
 from dmkc.scan.planes import (

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmkc.master.planes import group_sizes, shrunk
-from dmkc.master.planes_quadratic import Quadratic, minimised
+from dmkc.master.planes import Quadratic, group_sizes, minimised, shrunk
 from dmkc.scan.planes import Planes, PlaneSums
 
 KEEN = 0.8
