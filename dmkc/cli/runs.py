@@ -17,6 +17,7 @@ from typing import Any
 
 from dmkc.cli import outputs
 from dmkc.cli.errors import UserError
+from dmkc.cli.interrupts import heed
 from dmkc.modelfile.staging import remove
 from dmkc.progress import listening
 from dmkc.resume.journal import NAME as JOURNAL
@@ -113,6 +114,7 @@ def reported(run: Path, log: logging.Logger) -> Iterator[None]:
 
     def tell(record: Any) -> None:
         nonlocal last
+        heed()
         known = asdict(record)
         log.info("scan %s", json.dumps(known))
         if time.monotonic() - last > SECONDS_BETWEEN:
