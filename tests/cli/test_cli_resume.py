@@ -32,6 +32,7 @@ def big(tmp_path):
     return "big.npy"
 
 
+FAST = ("--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
 MORE = ("--sample-rows", "300", "--dtype", "float32")
 
 
@@ -144,7 +145,7 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
     """SIGKILL and SIGTERM of a real process; what is left is whole and ends the same."""
     fit(big, *MORE, "--out", "whole")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words = ["fit", big, "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means"]
+    words = ["fit", big, *FAST]
     command = [sys.executable, "-m", "dmkc", *words, *MORE, "--no-report", "--out", "run"]
     for number, code in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
         running = subprocess.Popen(
@@ -169,9 +170,16 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
     np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("words", "number", "code"),
+    [
+        ((*FAST, *MORE), signal.SIGINT, 130),
+        ((*FAST, *MORE), signal.SIGTERM, 143),
+        (("--method", "kmeans", "--tol", "0", "--seed", "0"), signal.SIGINT, 130),
+    ],
+)
 def test_an_interruption_that_is_swallowed_is_not_lost(
-    fit, call, big, tmp_path, monkeypatch, number, code
+    call, big, tmp_path, monkeypatch, words, number, code
 ):
     """As finalizers and callbacks of compiled code swallow what is raised in them."""
     scan, scans, before = ThreadEngine.scan, [], signal.getsignal(number)
@@ -184,11 +192,11 @@ def test_an_interruption_that_is_swallowed_is_not_lost(
         return scan(self, *args)
 
     monkeypatch.setattr(ThreadEngine, "scan", swallowing)
-    fit(big, *MORE, "--out", "run", code=code)
+    call("fit", big, *words, "--no-report", "--quiet", "--out", "run", code=code)
     assert signal.getsignal(number) == before
     assert 4 <= len(scans) < 10
     call("fit", "--resume", "run", "--quiet")  # nothing is left of the interruption
-    fit(big, *MORE, "--out", "whole")
+    call("fit", big, *words, "--no-report", "--quiet", "--out", "whole")
     np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
 
 
