@@ -49,12 +49,14 @@ class Record:
     """Rows scanned a second, counted over the last scan."""
 
 
-_listener: ContextVar[Callable[[Any], None] | None] = ContextVar("dmkc_listener", default=None)
+_listener: ContextVar[Callable[[dict[str, Any]], None]] = ContextVar(
+    "dmkc_listener", default=lambda known: None
+)
 
 
 @contextlib.contextmanager
-def listening(tell: Callable[[Any], None]) -> Iterator[None]:
-    """Have `tell` called with every record of the fits inside the `with` block."""
+def listening(tell: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Have `tell` called with what is known of every scan of the fits inside the `with` block."""
     token = _listener.set(tell)
     try:
         yield
@@ -96,9 +98,7 @@ class Progress:
                 rows_per_second=speed,
             )
             self.records.append(record)
-            listener = _listener.get()
-            if listener is not None:
-                listener(record)
+            _listener.get()(asdict(record))
             if self._panel is not None:
                 self._panel.add(asdict(record))
             self._show(self._line(record), False)
@@ -108,6 +108,7 @@ class Progress:
     def note(self, text: str, **values: Any) -> None:
         """A line about a scan of another kind, and the values to remember of it."""
         self.notes.append({**values, "seconds": time.perf_counter() - self.began})
+        _listener.get()(self.notes[-1])
         if self._panel is not None:
             self._panel.add(values)
         self._show(f"dmkc: {text}", False)

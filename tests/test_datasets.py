@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.neighbors import KNeighborsClassifier
 
 from dmkc import datasets
-from dmkc.datasets.generators import SEGMENT
+from dmkc.datasets.generators import RECIPES, SEGMENT
+from dmkc.metrics import majority_accuracy
 
 MAKERS = {
     "ringnorm": (datasets.make_ringnorm, {"d": 3}),
@@ -19,6 +22,15 @@ MAKERS = {
     "rings": (datasets.make_rings, {"d": 5}),
     "moons": (datasets.make_moons, {"d": 4, "noise": 0.2}),
 }
+SHAPES = {
+    "two_bananas": (datasets.make_two_bananas, {}),
+    "smiling_face": (datasets.make_smiling_face, {}),
+    "concentric_circles": (datasets.make_concentric_circles, {}),
+    "circles_and_gaussians": (datasets.make_circles_and_gaussians, {"noise": 0.5}),
+    "flower": (datasets.make_flower, {"noise": 2}),
+}
+BALANCED = tuple(MAKERS)
+MAKERS |= SHAPES
 names = pytest.mark.parametrize("name", MAKERS)
 
 
@@ -58,7 +70,7 @@ def test_seeds_and_segments_differ_and_dtypes_agree(name):
     np.testing.assert_array_equal(make(50, **parameters)[0], x[:50].astype(np.float32))
 
 
-@names
+@pytest.mark.parametrize("name", BALANCED)
 def test_classes_are_balanced(name):
     make, parameters = MAKERS[name]
     _, y = make(40_000, **parameters)
@@ -100,6 +112,41 @@ def test_shapes_of_rings_moons_and_blobs():
     centers = np.array([[0.0, 0.0], [5.0, 1.0]])
     x, y = datasets.make_blobs(20_000, 2, centers, spread=0.5)
     np.testing.assert_allclose([x[y == k].mean(axis=0) for k in (0, 1)], centers, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "clusters", "published"),
+    [
+        ("two_bananas", 2, 78.9),
+        ("smiling_face", 4, 74.3),
+        ("concentric_circles", 3, 53.0),
+        ("circles_and_gaussians", 11, 63.1),
+        ("flower", 13, 60.9),
+    ],
+)
+def test_shapes_are_easy_for_neighbours_and_hard_for_k_means(name, clusters, published):
+    x, y = datasets.rows(name, 0, 10_000)
+    pieces = RECIPES[name].pieces
+    shares = np.array([piece.share for piece in pieces]) / sum(piece.share for piece in pieces)
+    assert x.shape == (10_000, 2) and len(pieces) == clusters
+    assert np.abs(np.bincount(y) / 10_000 - shares).max() < 0.02
+    near = KNeighborsClassifier(5).fit(x[::2], y[::2])
+    assert near.score(x[1::2], y[1::2]) > 0.995
+    found = KMeans(clusters, n_init=10, random_state=0).fit(x).labels_
+    assert 100 * majority_accuracy(y, found) == pytest.approx(published, abs=4)
+
+
+def test_pieces_of_shapes():
+    x, y = datasets.make_smiling_face(3000, noise=0, dtype=np.float64)
+    np.testing.assert_allclose(np.linalg.norm(x[y == 0], axis=1), 1)
+    np.testing.assert_allclose(x[y == 1], [[-0.35, 0.3]] * (y == 1).sum())
+    mouth = x[y == 3]
+    np.testing.assert_allclose(np.linalg.norm(mouth, axis=1), 0.6)
+    assert mouth[:, 1].max() < 0
+    x, y = datasets.make_flower(30_000, noise=0, dtype=np.float64)
+    petal = x[y == 4] @ [[0.5, -np.sqrt(0.75)], [np.sqrt(0.75), 0.5]] - [2, 0]  # turned back
+    inside = np.sqrt((petal**2 / [0.6**2, 0.25**2]).sum(axis=1))
+    assert inside.max() <= 1 and np.mean(inside < 0.5) == pytest.approx(0.25, abs=0.03)
 
 
 def test_another_seed_keeps_the_layout():
@@ -184,6 +231,7 @@ def test_errors_of_the_folder(tmp_path, monkeypatch):
         (lambda: datasets.rows("nothing", 0, 1), "no generator"),
         (lambda: datasets.rows("moons", 0, 1, radius=2), "no parameter radius"),
         (lambda: datasets.rows("moons", 3, 1), "do not exist"),
+        (lambda: datasets.make_flower(5, noise=-1), "noise is -1"),
         (lambda: datasets.load_digits((11,)), "digits from 0 to 9"),
     ],
 )

@@ -6,9 +6,7 @@ import argparse
 import contextlib
 import difflib
 import os
-import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -29,6 +27,7 @@ from dmkc.cli import (
     submit,
 )
 from dmkc.cli.common import Commands, Failure, is_users, sentence
+from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.cli.options import focus
 from dmkc.errors import UserError
 
@@ -92,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     debug = "--debug" in words
     try:
-        with _plain_warnings(), _tidy_end():
+        with _plain_warnings(), tidy_end():
             args = _parse(parser, words)
             if args is None:
                 return 2
@@ -153,27 +152,6 @@ def _deepest(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argpa
     if commands is None or chosen is None:
         return parser
     return _deepest(commands.choices[chosen], args)
-
-
-class Terminated(BaseException):
-    """SIGTERM, by which queues announce the end of a job."""
-
-
-@contextlib.contextmanager
-def _tidy_end() -> Iterator[None]:
-    """Let SIGTERM unwind like Ctrl-C, so that clusters are closed and jobs given back."""
-
-    def end(*_: Any) -> NoReturn:
-        raise Terminated("ended by a signal")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

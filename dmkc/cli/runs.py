@@ -22,6 +22,7 @@ from typing import Any
 import dask
 from dask.system import CPU_COUNT
 
+from dmkc.cli.interrupts import heed
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file
 from dmkc.modelfile.files import KEY
@@ -231,13 +232,14 @@ def reported(run: Path, log: logging.Logger) -> Iterator[None]:
     """Write every scan to the log, and the newest to the status, while a fit runs."""
     last = 0.0
 
-    def tell(record: Any) -> None:
+    def tell(known: dict[str, Any]) -> None:
         nonlocal last
-        known = asdict(record)
-        log.info("scan %s", json.dumps(known))
+        heed()
+        said = json.dumps(known, default=float)
+        log.info("scan %s", said)
         if time.monotonic() - last > SECONDS_BETWEEN:
             last = time.monotonic()
-            write_status(run, "running", scan=known)
+            write_status(run, "running", scan=json.loads(said))
 
     where = {"host": socket.gethostname(), "process": os.getpid(), "started": _now()}
     write_status(run, "running", **where)

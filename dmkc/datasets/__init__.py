@@ -4,9 +4,14 @@ from .embedded import Dataset, load_digits, load_wdbc
 from .folder import available, load
 from .generators import (
     make_blobs,
+    make_circles_and_gaussians,
+    make_concentric_circles,
+    make_flower,
     make_moons,
     make_ringnorm,
     make_rings,
+    make_smiling_face,
+    make_two_bananas,
     make_waveform,
     rows,
 )
@@ -18,9 +23,14 @@ __all__ = [
     "load_digits",
     "load_wdbc",
     "make_blobs",
+    "make_circles_and_gaussians",
+    "make_concentric_circles",
+    "make_flower",
     "make_moons",
     "make_ringnorm",
     "make_rings",
+    "make_smiling_face",
+    "make_two_bananas",
     "make_waveform",
     "rows",
 ]

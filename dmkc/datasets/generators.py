@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from dmkc.errors import UserError
 
 from .recipes import Array, Blobs, Moons, Recipe, Ringnorm, Rings, Waveform, stream
+from .shapes import CirclesAndGaussians, ConcentricCircles, Flower, SmilingFace, TwoBananas
 
 SEGMENT = 4096
 LAZY_ABOVE = 1_000_000
@@ -27,6 +28,11 @@ RECIPES: dict[str, type[Any]] = {
     "blobs": Blobs,
     "rings": Rings,
     "moons": Moons,
+    "two_bananas": TwoBananas,
+    "smiling_face": SmilingFace,
+    "concentric_circles": ConcentricCircles,
+    "circles_and_gaussians": CirclesAndGaussians,
+    "flower": Flower,
 }
 
 
@@ -163,6 +169,92 @@ def make_moons(
     ((1000, 2), [0, 1])
     """
     return _make(n, Moons(d, noise, layout), seed, chunks, dtype)
+
+
+def make_two_bananas(
+    n: int, *, noise: float = 1.0, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """Two crescents that reach into each other, an imitation of TB-1M.
+
+    It is one of five shapes that imitate those of Huang et al., "Ultra-Scalable Spectral Clustering
+    and Ensemble Clustering" (2020), from descriptions; `noise` multiplies the blur of all clusters.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_two_bananas
+    >>> X, y = make_two_bananas(1000, seed=0)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 2), 2)
+    """
+    return _make(n, TwoBananas(noise), seed, chunks, dtype)
+
+
+def make_smiling_face(
+    n: int, *, noise: float = 1.0, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """The outline of a face, two eyes and a mouth, an imitation of SF-2M.
+
+    See `make_two_bananas` for `noise` and for what is imitated.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_smiling_face
+    >>> X, y = make_smiling_face(1000, seed=0)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 2), 4)
+    """
+    return _make(n, SmilingFace(noise), seed, chunks, dtype)
+
+
+def make_concentric_circles(
+    n: int, *, noise: float = 1.0, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """Three rings around one point, an imitation of CC-5M.
+
+    See `make_two_bananas` for `noise` and for what is imitated.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_concentric_circles
+    >>> X, y = make_concentric_circles(1000, seed=0)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 2), 3)
+    """
+    return _make(n, ConcentricCircles(noise), seed, chunks, dtype)
+
+
+def make_circles_and_gaussians(
+    n: int, *, noise: float = 1.0, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """Three spots in two rings each and two more spots, an imitation of CG-10M.
+
+    See `make_two_bananas` for `noise` and for what is imitated.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_circles_and_gaussians
+    >>> X, y = make_circles_and_gaussians(1000, seed=0)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 2), 11)
+    """
+    return _make(n, CirclesAndGaussians(noise), seed, chunks, dtype)
+
+
+def make_flower(
+    n: int, *, noise: float = 1.0, seed: int = 0, chunks: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Any, Any]:
+    """Six filled petals and a middle, an imitation of Flower-20M.
+
+    See `make_two_bananas` for `noise` and for what is imitated.
+
+    Examples
+    --------
+    >>> from dmkc.datasets import make_flower
+    >>> X, y = make_flower(1000, seed=0)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 2), 13)
+    """
+    return _make(n, Flower(noise), seed, chunks, dtype)
 
 
 def _recipe(name: str, parameters: dict[str, Any]) -> Recipe:

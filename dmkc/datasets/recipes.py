@@ -50,7 +50,7 @@ class Ringnorm:
     number: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        _at_least(self.d, 1, "d")
+        at_least(self.d, 1, "d")
 
     @property
     def columns(self) -> int:
@@ -78,7 +78,7 @@ class Waveform:
     number: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        _at_least(self.noise, 0, "noise")
+        at_least(self.noise, 0, "noise")
         object.__setattr__(self, "classes", tuple(self.classes))
         if not self.classes or not set(self.classes) <= {0, 1, 2}:
             raise UserError(f"classes is {self.classes}; choose among the classes 0, 1 and 2.")
@@ -113,10 +113,10 @@ class Blobs:
     number: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
-        _at_least(self.d, 1, "d")
-        _at_least(self.spread, 0, "spread")
+        at_least(self.d, 1, "d")
+        at_least(self.spread, 0, "spread")
         if isinstance(self.centers, int | np.integer):
-            _at_least(int(self.centers), 1, "centers")
+            at_least(int(self.centers), 1, "centers")
             rng = stream(self.layout, self.number, _LAYOUT_SEGMENT)
             points = rng.uniform(-self.box, self.box, (int(self.centers), self.d))
         else:
@@ -150,8 +150,8 @@ class _Lifted:
     number: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        _at_least(self.d, 2, "d")
-        _at_least(self.noise, 0, "noise")
+        at_least(self.d, 2, "d")
+        at_least(self.noise, 0, "noise")
 
     @property
     def columns(self) -> int:
@@ -207,6 +207,7 @@ class Moons(_Lifted):
         return across, np.where(lower, 0.5 - np.sin(angle), np.sin(angle))
 
 
-def _at_least(value: float, least: float, name: str) -> None:
+def at_least(value: float, least: float, name: str) -> None:
+    """Refuse a parameter that is too small, or not a number."""
     if not value >= least:
         raise UserError(f"{name} is {value}; use a number of at least {least}.")

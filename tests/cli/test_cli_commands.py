@@ -118,6 +118,9 @@ def test_datasets(call, tmp_path, monkeypatch):
     X, y = dmkc.datasets.make_ringnorm(1000, 5, seed=0)
     assert np.array_equal(group["X"][:], X) and np.array_equal(group["y"][:], y)
     assert "array X" in call("info", "r.zarr").out
+    call("datasets", "make", "flower", "--rows", "50", "--noise", "0.5", "--out", "f.zarr")
+    group = zarr.open_group(store="f.zarr", mode="r")
+    assert np.array_equal(group["X"][:], dmkc.datasets.make_flower(50, noise=0.5)[0])
     make = ("datasets", "make", "waveform", "--rows", "10", "--classes", "1,2", "--out", "r.zarr")
     call(*make, code=2)
     call(*make, "--force")

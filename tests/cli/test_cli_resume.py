@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import zarr
 
 import dmkc
 from dmkc.cli import runs
+from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.scan.engine import ThreadEngine
 
 
@@ -30,6 +32,7 @@ def big(tmp_path):
     return "big.npy"
 
 
+FAST = ("--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
 MORE = ("--sample-rows", "300", "--dtype", "float32")
 
 
@@ -142,7 +145,7 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
     """SIGKILL and SIGTERM of a real process; what is left is whole and ends the same."""
     fit(big, *MORE, "--out", "whole")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words = ["fit", big, "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means"]
+    words = ["fit", big, *FAST]
     command = [sys.executable, "-m", "dmkc", *words, *MORE, "--no-report", "--out", "run"]
     for number, code in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
         running = subprocess.Popen(
@@ -165,6 +168,65 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
         command = [sys.executable, "-m", "dmkc", "fit", "--resume", "run"]
     call("fit", "--resume", "run", "--quiet")
     np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "code"),
+    [
+        ((*FAST, *MORE), signal.SIGINT, 130),
+        ((*FAST, *MORE), signal.SIGTERM, 143),
+        (("--method", "kmeans", "--tol", "0", "--seed", "0"), signal.SIGINT, 130),
+    ],
+)
+def test_an_interruption_that_is_swallowed_is_not_lost(
+    call, big, tmp_path, monkeypatch, words, number, code
+):
+    """As finalizers and callbacks of compiled code swallow what is raised in them."""
+    scan, scans, before = ThreadEngine.scan, [], signal.getsignal(number)
+
+    def swallowing(self, *args):
+        scans.append(args)
+        if len(scans) == 4:
+            with contextlib.suppress(KeyboardInterrupt, Terminated):
+                signal.raise_signal(number)
+        return scan(self, *args)
+
+    monkeypatch.setattr(ThreadEngine, "scan", swallowing)
+    call("fit", big, *words, "--no-report", "--quiet", "--out", "run", code=code)
+    assert signal.getsignal(number) == before
+    assert 4 <= len(scans) < 10
+    call("fit", "--resume", "run", "--quiet")  # nothing is left of the interruption
+    call("fit", big, *words, "--no-report", "--quiet", "--out", "whole")
+    np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
+
+
+def test_a_second_interruption_ends_the_process_at_once():
+    code = """
+import contextlib, signal
+from dmkc.cli.interrupts import tidy_end
+with tidy_end():
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    print("still here", flush=True)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        print("not here", flush=True)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (said.returncode, said.stdout) == (-signal.SIGINT, "still here\n")
+
+
+def test_interruptions_that_are_ignored_stay_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with tidy_end():
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_logs_and_status(call, fit, x_file, tmp_path):

@@ -1,0 +1,58 @@
+"""Ctrl-C and SIGTERM end a command tidily, even where the exception that they raise gets lost.
+
+A signal's exception comes up wherever the program is: inside a finalizer or a callback of compiled
+code it is printed or swallowed, and the command would go on. So it is also written down, and raised
+again by whoever is told of the progress of a fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+
+class Terminated(BaseException):
+    """SIGTERM, by which queues announce the end of a job."""
+
+
+_asked: list[type[BaseException]] = []
+"""What has been asked for and may have got lost."""
+
+
+@contextlib.contextmanager
+def tidy_end() -> Iterator[None]:
+    """Let signals unwind the command, so that clusters are closed and jobs given back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, _terminate)}
+    # Whoever started the command may have had Ctrl-C ignored, as shells do for what runs behind.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _asked.clear()
+
+
+def heed() -> None:
+    """Raise once more what a signal has asked for."""
+    if _asked:
+        raise _asked[-1]
+
+
+def _terminate(*_: Any) -> NoReturn:
+    _asked.append(Terminated)
+    raise Terminated("ended by a signal")
+
+
+def _interrupt(*_: Any) -> NoReturn:
+    # The system's own handler ends the process at once, even where Python's would have to wait.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _asked.append(KeyboardInterrupt)
+    raise KeyboardInterrupt
