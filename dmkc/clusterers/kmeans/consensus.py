@@ -28,7 +28,13 @@ from dmkc.clusterers.kmeans.ensemble import (
     SharedRowsScan,
 )
 from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
-from dmkc.clusterers.kmeans.spectral import cluster_range, coordinates, widest_gap
+from dmkc.clusterers.kmeans.spectral import (
+    cluster_range,
+    coordinates,
+    dimensions_for,
+    slow_first,
+    widest_gap,
+)
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import (
     Integer,
@@ -48,8 +54,6 @@ from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 
-STEPS = 2
-"""Steps of the walk on the neighbour graphs of the members."""
 SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
 """Numbers of neighbours of the members, in parts of what a single graph has by default."""
 MORE_CLUSTERS = 3
@@ -266,7 +270,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
         for number in range(self.n_members):
             k = int(rng.integers(min(job.own.n_clusters, most), most + 1))
             kernel = number % len(features.kernels)
-            embedding = coordinates(features, kernel, k + 2)
+            embedding = coordinates(features, kernel, k)
             rows = embedding(sample.record)
             first = Run(centres=seeded(rows, sample.weights, k, int(rng.integers(2**31))))
             stage = on_sample(rows, sample.weights, 1e-6, 100, _silent)
@@ -277,9 +281,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _learn(self, prepared: MemberRows, job: Job) -> Learned[ConsensusFit, ConsensusSettings]:
         own, rows, members = job.own, prepared.all_rows, prepared.members
         node = rows.run(SharedRowsScan(members.n_clusters))
-        whole, eigenvalues = ClusterEmbedding.of(members, node, own.most_clusters + 2)
+        most = dimensions_for(own.most_clusters)
+        whole, eigenvalues = ClusterEmbedding.of(members, node, most)
         k, selection = widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
-        embedding = whole.leading(k + 2)
+        embedding = whole.weighted(slow_first(eigenvalues[1:], k))
         found, _ = cluster_embedded(
             embedding, prepared.sample, rows, 1.0, k, own.n_init, job.seed, job.progress
         )
@@ -355,13 +360,13 @@ class ConsensusClustering(Clusterer[MemberRows]):
         """Neighbour graphs that differ in anchors and neighbours; none for members of others."""
         if self.members is not None:
             return (Columns(),)
-        p, dimensions = self.anchors, MORE_CLUSTERS * most_clusters + 2
+        p, dimensions = self.anchors, dimensions_for(MORE_CLUSTERS * most_clusters)
         if n_rows <= 2 * p:
             graphs = [(K_AMONG_ROWS, p)]
         else:
             graphs = [(K_AMONG_CENTROIDS, p), (K_AMONG_CENTROIDS, max(2, 4 * p // 5))]
         return tuple(
-            Neighbours(max(2, round(part * k)), anchors, STEPS, dimensions)
+            Neighbours(max(2, round(part * k)), anchors, 0, dimensions)
             for part in SPREAD_OF_K
             for k, anchors in graphs
         )

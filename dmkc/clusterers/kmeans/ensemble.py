@@ -136,17 +136,18 @@ class ClusterEmbedding:
 
     @classmethod
     def of(cls, plan: MemberClusters, node: Node, most: int) -> tuple[ClusterEmbedding, np.ndarray]:
-        """The leading directions of the walk, and the eigenvalues of the graph's Laplacian."""
+        """The leading directions, with rows of variance 1, and eigenvalues of the Laplacian."""
         shared, (total,) = node
         both = shared + np.triu(shared, 1).T
         walk = walk_of(both / (total * plan.width**2), most)
         eigenvalues = np.concatenate([[0.0], np.maximum(1.0 - walk.singular, 0.0)])
-        return cls(plan, walk.values, walk.offset), eigenvalues
+        unit = cls(plan, walk.values / walk.singular, walk.offset / walk.singular)
+        return unit, eigenvalues
 
-    def leading(self, count: int) -> ClusterEmbedding:
-        """The same with fewer dimensions."""
-        few = np.ascontiguousarray(self.values[:, :count])
-        return replace(self, values=few, offset=self.offset[:count])
+    def weighted(self, weights: np.ndarray) -> ClusterEmbedding:
+        """The leading dimensions, each with a weight."""
+        few = np.ascontiguousarray(self.values[:, : len(weights)] * weights)
+        return replace(self, values=few, offset=self.offset[: len(weights)] * weights)
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
         codes = stored.rows

@@ -17,8 +17,8 @@ from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 
 AUTO_RANGE = (2, 10)
-STEPS = 2
-"""Steps of the walk: directions that it forgets count less."""
+SMALLEST = 1e-7
+"""Eigenvalues below this are zero."""
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
 
@@ -152,17 +152,16 @@ class SpectralClustering(EmbeddedClusterer):
 
     def _kernels(self) -> tuple[Kernel, ...]:
         own = self._checked()
-        _, most = _range(own["n_clusters"])
-        return (Neighbours(own["neighbours"], own["anchors"], STEPS, dimensions=_dimensions(most)),)
+        _, most = cluster_range(own["n_clusters"])
+        dimensions = dimensions_for(most)
+        return (Neighbours(own["neighbours"], own["anchors"], steps=0, dimensions=dimensions),)
 
     def _least_clusters(self) -> int:
-        return _range(self.n_clusters)[0]
+        return cluster_range(self.n_clusters)[0]
 
     def _own_settings(self, n_rows: int | None) -> SpectralSettings:
         own = self._checked()
-        fewest, most = _range(own["n_clusters"])
-        if own["n_clusters"] == "auto" and n_rows is not None:
-            most = max(fewest, min(most, n_rows // ROWS_PER_CLUSTER))
+        fewest, most = cluster_range(own["n_clusters"], n_rows)
         return SpectralSettings(fewest, False, own["n_init"], 0, self.tol, self.max_iter, most)
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
@@ -182,13 +181,13 @@ class SpectralClustering(EmbeddedClusterer):
 
     def _relax(self, prepared: Prepared, own: SpectralSettings, job: Job) -> Relaxed:
         features = prepared.features
-        kept = features.plan.fitted[0].state()["factors"] ** (1.0 / (STEPS - 1))
+        kept = 1.0 / features.plan.fitted[0].state()["factors"]  # of no steps
         eigenvalues = np.concatenate([[0.0], np.maximum(1.0 - kept, 0.0)])
-        k, selection = _widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
+        k, selection = widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
         objective = float(eigenvalues[:k].sum())
         details = {"eigenvalues_": eigenvalues, "selection_": selection}
         partition = Partition(np.eye(k), np.ones(1), objective, (objective,), details=details)
-        return Relaxed(_coordinates(features, _dimensions(k)), k, 1.0, partition, np.ones(1), 1.0)
+        return Relaxed(coordinates(features, 0, k), k, 1.0, partition, np.ones(1), 1.0)
 
     def _store_features(self, prepared: Prepared, rows: Any) -> None:
         super()._store_features(prepared, rows)
@@ -216,21 +215,49 @@ class SpectralClustering(EmbeddedClusterer):
         return Choice(self.selection_, None, []) if self.selection_ else None
 
 
-def _coordinates(features: FeatureMap, count: int) -> Embedding:
-    """The leading coordinates of a graph kernel, rows scaled to length 1."""
-    plan, width = features.plan, features.plan.offsets[-1]
-    count = min(count, width)
-    scales = RowScales(plan, np.zeros(width), np.zeros(1), np.ones(1), False)
-    matrix = np.diag(plan.fitted[0].state()["factors"])[:, :count]
-    return Embedding(scales, matrix, features.mean[0][None, :count], True)
+def coordinates(features: FeatureMap, kernel: int, n_clusters: int) -> Embedding:
+    """The leading directions of a graph kernel of no steps, for so many clusters.
+
+    A direction of eigenvalue a is weighted by root(b / (a + b)), where b is the eigenvalue that
+    comes after those of the clusters: directions count by how slowly the walk forgets them, and
+    all that belong to separate parts of the graph count the same.  Rows have length 1.
+    """
+    plan, start = features.plan, features.plan.offsets[kernel]
+    factors = plan.fitted[kernel].state()["factors"]
+    weights = slow_first(1.0 - 1.0 / factors, n_clusters)
+    count = len(weights)
+    matrix = np.zeros((plan.offsets[-1], count))
+    matrix[start : start + count] = np.diag(factors[:count] * weights)
+    offsets = np.zeros((len(plan.fitted), count))
+    offsets[kernel] = features.mean[kernel][:count] * weights
+    nothing = np.zeros(len(plan.fitted))
+    scales = RowScales(plan, np.zeros(plan.offsets[-1]), nothing, np.ones_like(nothing), False)
+    return Embedding(scales, matrix, offsets, True)
 
 
-def _dimensions(n_clusters: int) -> int:
+def slow_first(eigenvalues: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Weights of the leading directions, from eigenvalues of the Laplacian without the first."""
+    most = min(dimensions_for(n_clusters), len(eigenvalues))
+    lead = np.maximum(eigenvalues[:most], 0.0)
+    next_one = max(float(lead[min(n_clusters, most) - 1]), SMALLEST)
+    return np.sqrt(next_one / (lead + next_one))
+
+
+def dimensions_for(n_clusters: int) -> int:
     """Directions for so many clusters; with no more than clusters, two of them often share one."""
     return n_clusters + max(2, n_clusters // 2)
 
 
-def _widest_gap(
+def cluster_range(n_clusters: Any, n_rows: int | None = None) -> tuple[int, int]:
+    """The fewest and the most clusters that the parameter allows; "auto" adapts to the rows."""
+    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
+    if found == "auto":
+        low, high = AUTO_RANGE
+        return low, high if n_rows is None else max(low, min(high, n_rows // ROWS_PER_CLUSTER))
+    return found if isinstance(found, tuple) else (found, found)
+
+
+def widest_gap(
     eigenvalues: np.ndarray, fewest: int, most: int
 ) -> tuple[int, list[dict[str, Any]] | None]:
     """The number of clusters after which eigenvalues rise most, and the gaps of all numbers."""
@@ -246,11 +273,3 @@ def _widest_gap(
         for i, (m, gap) in enumerate(zip(numbers, gaps, strict=True))
     ]
     return numbers[best], records
-
-
-def _range(n_clusters: Any) -> tuple[int, int]:
-    """The fewest and the most clusters that the parameter allows."""
-    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
-    if found == "auto":
-        return AUTO_RANGE
-    return found if isinstance(found, tuple) else (found, found)
