@@ -1,6 +1,7 @@
 """Distributed multiple-kernel, maximum-margin clustering on Dask."""
 
 from dmkc.clusterers import (
+    ConsensusClustering,
     HierarchicalKernelKMeans,
     KernelKMeans,
     KMeans,
@@ -20,6 +21,7 @@ from dmkc.selection.run import select
 from dmkc.version import __version__
 
 __all__ = [
+    "ConsensusClustering",
     "Cosine",
     "Gaussian",
     "HierarchicalKernelKMeans",

@@ -1,5 +1,6 @@
 """The clusterers."""
 
+from dmkc.clusterers.kmeans.consensus import ConsensusClustering
 from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
 from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
 from dmkc.clusterers.kmeans.kmeans import KMeans
@@ -11,6 +12,7 @@ from dmkc.clusterers.odm.odm import MarginDistributionClustering
 from dmkc.clusterers.planes.planes import NonparallelPlaneClustering
 
 __all__ = [
+    "ConsensusClustering",
     "HierarchicalKernelKMeans",
     "KMeans",
     "KernelKMeans",

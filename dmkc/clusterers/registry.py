@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.kmeans.consensus import ConsensusClustering
 from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
 from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
 from dmkc.clusterers.kmeans.kmeans import KMeans
@@ -38,6 +39,7 @@ _BUILT_IN: dict[str, type[RowClusterer]] = {
     "mkkm": MultipleKernelKMeans,
     "hmkkm": HierarchicalKernelKMeans,
     "spectral": SpectralClustering,
+    "consensus": ConsensusClustering,
 }
 for _name, _cls in _BUILT_IN.items():
     ESTIMATORS.register(_name, _cls)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from dmkc.clusterers import labelling
-from dmkc.clusterers.base import Clusterer, Job
-from dmkc.clusterers.estimator import Choice, Picture, RowClusterer
+from dmkc.clusterers.base import Clusterer, Job, seed_of
+from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
 from dmkc.clusterers.fits import FitEnd, Learned, Named
 from dmkc.clusterers.kmeans.embedded import (
     NearestEmbedded,
@@ -44,7 +44,7 @@ from dmkc.clusterers.parameters import (
     Parameter,
     shared,
 )
-from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
+from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
 from dmkc.clusterers.spread import Layout
 from dmkc.data import RowRecord, Rows
@@ -53,6 +53,7 @@ from dmkc.kernels import Columns, Kernel, Neighbours
 from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
+from dmkc.typing import PerRow, TableLike
 
 SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
 """Numbers of neighbours of the members, in parts of what a single graph has by default."""
@@ -112,6 +113,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
     converged_ : bool, True.
     n_scans_ : int, passes over all rows, those of members that were given left out.
     history_ : list of dict, one per step of k-means on all rows.
+    members_ : list or None, the fitted members, where members were given.
     model_ : ConsensusModel, all that `predict` needs.
 
     References
@@ -234,13 +236,31 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def modules_of_others(self) -> set[str]:
         return foreign_modules([type(self), *(type(member) for member in self.members or ())])
 
+    def fit(self, X: TableLike, y: Any = None, sample_weight: PerRow = None) -> Self:
+        """Cluster the rows of `X`; `y` is ignored.
+
+        With `sample_weight` a row of weight 3 counts as three equal rows.
+        """
+        self._check_parameters()
+        self.members_ = None
+        if self.members is not None:
+            self.members_ = [self._own_member(m).fit(X, None, sample_weight) for m in self.members]
+        return super().fit(X, y, sample_weight)
+
+    def _own_member(self, member: RowClusterer) -> RowClusterer:
+        """A copy of a member that runs where this fit runs."""
+        copy = clone(member)
+        if self.client is not None and copy.client is None:
+            copy.client = self.client
+        return copy
+
     def _prepare(self, job: Job) -> MemberRows:
-        settings = self._feature_settings(job)
+        settings = self._feature_settings(job.rows.n_rows, job.own, job.seed)
         prepared = prepare(job.rows, job.engine, settings, job.own.n_clusters, job.sample_weight)
-        if self.members is None:
+        if self.members_ is None:
             models = self._spectral_members(prepared, job)
         else:
-            models = [_fitted(member, job).model_ for member in self.members]
+            models = [member.model_ for member in self.members_]
         members = MemberClusters(tuple(models))
         job.progress.say(
             f"{job.rows.n_rows} rows x {job.rows.n_columns} columns, {members.width} clusterings "
@@ -278,8 +298,12 @@ class ConsensusClustering(Clusterer[MemberRows]):
             models.append(PartitionModel(embedding, found.value.centres))
         return models
 
-    def _learn(self, prepared: MemberRows, job: Job) -> Learned[ConsensusFit, ConsensusSettings]:
+    def _learn(
+        self, prepared: MemberRows, job: Job
+    ) -> Learned[ConsensusFit, ConsensusSettings] | None:
         own, rows, members = job.own, prepared.all_rows, prepared.members
+        if own.most_clusters == 1:
+            return None
         node = rows.run(SharedRowsScan(members.n_clusters))
         most = dimensions_for(own.most_clusters)
         whole, eigenvalues = ClusterEmbedding.of(members, node, most)
@@ -326,6 +350,13 @@ class ConsensusClustering(Clusterer[MemberRows]):
         self.stability_ = fit.stability[order]
         self.objective_, self.inertia_ = fit.objective, fit.inertia
 
+    def _store_one_cluster(self, prepared: MemberRows, rows: Rows) -> None:
+        count = prepared.members.n_clusters
+        nowhere = ClusterEmbedding(prepared.members, np.zeros((count, 1)), np.zeros(1))
+        self.model_ = ConsensusModel(nowhere, np.zeros((1, 1)), np.ones((count, 1)), 0.0)
+        self.stability_, self.eigenvalues_, self.selection_ = np.ones(1), np.zeros(1), None
+        self.objective_ = self.inertia_ = 0.0
+
     def _labels(self, rows: Rows, all_rows: RowSet | None) -> Any:
         pipeline = self.model_.agreement_pipeline()
         if rows.container.lazy or all_rows is None:
@@ -336,16 +367,18 @@ class ConsensusClustering(Clusterer[MemberRows]):
             self.membership_ = rows.container.wrap(found, name="membership")
         return super()._labels(rows, all_rows)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the share of the members that speak for it; they sum to 1."""
         pipeline, k = self.model_.share_pipeline(), self.n_clusters_
         rows = self._new_rows(X)
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
 
-    def _feature_settings(self, job: Job) -> FeatureSettings:
+    def _feature_settings(
+        self, n_rows: int, settings: ConsensusSettings, seed: int
+    ) -> FeatureSettings:
         own = self._checked()
         return FeatureSettings(
-            kernels=self._kernels(job.rows.n_rows, job.own.most_clusters),
+            kernels=self._kernels(n_rows, settings.most_clusters),
             scale=own["scale"],
             rank=1,  # there are no landmarks
             landmarks="uniform",
@@ -353,7 +386,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
             mode="recompute",
             store_path=None,
             sample_rows=own["sample_rows"],
-            seed=job.seed,
+            seed=seed,
         )
 
     def _kernels(self, n_rows: int, most_clusters: int) -> tuple[Kernel, ...]:
@@ -372,9 +405,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
         )
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
-        raise NotImplementedError
+        own, seed = self._own_settings(rows.n_rows), seed_of(self.random_state)
+        return layout_of(rows, engine, self._feature_settings(rows.n_rows, own, seed))
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         members = self.model_.embedding.plan
         found = [("clusterings", members.width), ("clusters of all of them", members.n_clusters)]
         return [*found, ("mean agreement", f"{float(np.mean(self.stability_)):.3f}")]
@@ -388,11 +422,6 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
-
-
-def _fitted(member: Any, job: Job) -> Any:
-    """A copy of a member, fitted to the rows of a job."""
-    return clone(member).set_params(client=job.client).fit(job.rows.source)
 
 
 def _silent(name: str, run: Run) -> None:

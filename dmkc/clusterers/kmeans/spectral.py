@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.base import Job
-from dmkc.clusterers.estimator import Choice, Picture
+from dmkc.clusterers.estimator import Choice, Facts, Picture
 from dmkc.clusterers.kmeans.partitions import EmbeddedClusterer, Relaxed, Settings
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, IntegerOrRows, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
@@ -201,7 +201,7 @@ class SpectralClustering(EmbeddedClusterer):
         """The embedding: every row's place along the leading eigenvectors, scaled to length 1."""
         return super().transform(X)
 
-    def _facts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> Facts:
         return [("anchors", len(self.anchors_)), ("neighbours", self.neighbours)]
 
     def _pictures(self) -> list[Picture]:
