@@ -12,9 +12,11 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,20 +24,30 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.fits import AnyLearned
+from dmkc.clusterers.members import (
+    Agreement,
+    MemberClusters,
+    as_given,
+    outlier_pipeline,
+    refitted,
+    some_of,
+)
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
-from dmkc.data import Rows, as_rows
+from dmkc.data import BlockRows, Rows, as_rows
 from dmkc.errors import UserError
-from dmkc.kernels import FeatureMap, Kernel, as_bank, per_view
+from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.typing import PerRow, RandomState, TableLike
 
+ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
+"""Parameters that refits of some rows do without."""
 MORE_ITER = "increase max_iter or tol."
 
 
@@ -83,6 +95,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     verbose: int
     n_scans_: int
     start_: str
+    _kept_rows: BlockRows | None
+    _refits: tuple[MemberClusters, Agreement] | None
     n_iter_: int
     converged_: bool
 
@@ -130,6 +144,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         with one_blas_thread():
             prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)
+            self._kept_rows = some_of(self._sampled_rows(prepared))
+            self._refits = None
             self.labels_ = self._labels(job.rows, all_rows)
         self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
         self._remember_columns(rows)
@@ -139,6 +155,64 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             f"{time.perf_counter() - progress.began:.1f} s"
         )
         return self
+
+    def _sampled_rows(self, prepared: ReadyRows) -> BlockRows | None:
+        """Rows of the fit, as they came, that refits may be made of."""
+        return None
+
+    def predict_proba(self, X: TableLike) -> PerRow:
+        """For every row and cluster, the chance that a fit of other rows would put it there.
+
+        It is counted over a few fits of halves of a sample of the rows, which are made when first
+        asked for; the largest of the chances nearly always is that of `predict`.
+        """
+        rows = self._new_rows(X)
+        members, agreement = self._refitted()
+        pipeline = labelling.Pipeline(members, agreement)
+        double = np.dtype(np.float64)
+        return labelling.apply(rows, pipeline, double, self.n_clusters_, name="chance")
+
+    def outlier_scores(self, X: TableLike) -> PerRow:
+        """How much thinner it is around every row than around the anchors or landmarks near it.
+
+        About 1 where rows of the fit were, and the larger the farther a row is from them.
+        """
+        rows, plan = self._new_rows(X), self._kernel_plan()
+        pipeline = None if plan is None else outlier_pipeline(plan)
+        if pipeline is None:
+            raise UserError(
+                f"This {type(self).__name__} has neither anchors nor landmarks, by which rows are "
+                "scored: use SpectralClustering, or a kernel that has them."
+            )
+        return labelling.apply(rows, pipeline, np.dtype(np.float64), None, name="outlier")
+
+    def _kernel_plan(self) -> KernelPlan | None:
+        """The plan of the kernels, where there are any."""
+        return None
+
+    def _refitted(self) -> tuple[MemberClusters, Agreement]:
+        """Fits of halves of the rows that were kept, and their clusters as those of this fit."""
+        if self._fitted("_kept_rows") is None:
+            raise UserError(
+                "Chances are counted over fits of other rows, and a model file holds no rows: fit "
+                "the estimator again."
+            )
+        if self._refits is None:
+            copy = clone(self).set_params(**self._refit_parameters())
+            names = self._fitted("feature_names_in_")
+            form = partial(as_given, views=self._views(), names=names)
+            self._refits = refitted(copy, self.model_, self._kept_rows, form)
+        return self._refits
+
+    def _refit_parameters(self) -> dict[str, Any]:
+        """What a fit of some of the rows must be told otherwise."""
+        found: dict[str, Any] = {"n_clusters": self.n_clusters_}
+        for name, parameter in self.parameters().items():
+            value = getattr(self, name)
+            about_rows = name in ABOUT_ROWS or (name == "init" and not isinstance(value, str))
+            if about_rows or (name in self.selectable and isinstance(value, str)):
+                found.setdefault(name, parameter.default)
+        return found
 
     def _begin(self, job: Job) -> Job:
         """A chance to look at the rows' form before anything is scanned."""
@@ -237,6 +311,13 @@ class KernelClusterer(Clusterer[Prepared]):
             job.progress.say(_about(job, features, mode))
             learned = self._continue_on_all_rows(learned, features, all_rows, job)
         return Trained(prepared, learned, all_rows)
+
+    def _sampled_rows(self, prepared: Prepared) -> BlockRows:
+        return prepared.survey.sample
+
+    def _kernel_plan(self) -> KernelPlan | None:
+        plan: KernelPlan = self.model_.label_pipeline().plan
+        return plan
 
     def _store_features(self, prepared: Prepared, rows: Rows) -> None:
         self.kernels_ = list(prepared.features.kernels)

@@ -179,7 +179,9 @@ def prepare(
     scaling = evened(own, moments, rows.views.values())
     standardised = scaling.apply(survey.sample)
 
-    bank = _Bank.of(rows, settings, own, scaling, survey, engine, blocks, grid, layout.dtype)
+    bank = _Bank.of(
+        rows, settings, own, scaling, survey, engine, blocks, grid, min_rows, layout.dtype
+    )
     choice = None
     if callable(settings.landmarks):
         more = _standardised(context, scaling)
@@ -241,6 +243,7 @@ class _Bank:
         engine: Engine,
         blocks: Sequence[Block],
         grid: Grid,
+        n_clusters: int,
         dtype: np.dtype,
     ) -> _Bank:
         """Kernels of some columns see them in their own scale, those of all columns evened."""
@@ -277,6 +280,7 @@ class _Bank:
                 tuple(
                     k for k, columns in zip(kernels, seen, strict=True) if columns == view.columns
                 ),
+                n_clusters,
                 dtype,
             )
 

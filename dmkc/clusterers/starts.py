@@ -98,6 +98,9 @@ def starts_on_sample(
     items = check_init(init, n_clusters, prepared.rows.n_rows)
     if isinstance(init, str) and init == "auto" and prepared.rows.views and n_clusters > 2:
         items.append("joint-k-means")  # in which no view drowns the others
+    graphs = any(kernel.shows_clusters for kernel in prepared.features.kernels)
+    if isinstance(init, str) and init == "auto" and graphs and "kernel-k-means" not in items:
+        items.append("kernel-k-means")
     found = _all(items, prepared, n_init, n_clusters, seed)
     return _usable(found, prepared.sample.weights, n_clusters, seed)
 

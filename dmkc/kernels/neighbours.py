@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,21 +29,27 @@ K_AMONG_ROWS, K_AMONG_CENTROIDS = 20, 6
 LEAST_DEGREE = 0.01
 """Anchors with a smaller part of the mean degree count as if they had it: a single far row would
 otherwise be a cluster of its own, with a k(x, x) beyond all others."""
+SMALLEST = 1e-7
+"""Eigenvalues of the Laplacian below this are zero."""
+MOST_DIMENSIONS = 64
+"""Directions that are planned with where their number is left open."""
 NOISE = 1e-7
 """Directions with less than this part of the largest variance are noise."""
 
 
 @dataclass(frozen=True, repr=False)
 class Neighbours(Kernel):
-    """A walk of `steps` on the graph of rows and their `k` nearest of about `anchors` anchors.
+    """Rows are alike that a walk over their nearest anchors joins soon.
 
-    Clusters may have any shape, as long as rows are denser inside of them than between them.
-    `k` is by default 20 where the rows are the anchors, and 6 where an anchor stands for
-    many rows.
-    `anchors` is how many points stand for the rows (centroids of a sample, or the rows where there
-    are fewer than twice as many), or the points themselves, in the units of the columns.  With 0
-    steps all directions count the same, as in spectral clustering; the more steps, the more the
-    slowest directions of the walk prevail.  At most `dimensions` directions are kept.
+    Every row is tied to the `k` nearest of about `anchors` anchors.  Clusters may have any shape,
+    as long as rows are denser inside of them than between them.  `anchors` is how many points stand
+    for the rows (centroids of a sample, or the rows where there are fewer than twice as many), or
+    the points themselves, in the units of the columns.  `k` is by default 20 where the rows are the
+    anchors, and 6 where an anchor stands for many rows.
+
+    The features are leading eigenvectors of the graph, `dimensions` of them: by default half as
+    many again as there are clusters, weighted by how slowly a walk forgets them.  With `steps` they
+    are those of a walk of so many steps from row to row; all count the same with 0.
 
     Examples
     --------
@@ -55,14 +61,16 @@ class Neighbours(Kernel):
     [0, 1]
     """
 
+    shows_clusters: ClassVar[bool] = True
+
     k: int | None = None
     anchors: Any = 1000
-    steps: int = 1
-    dimensions: int = 32
+    steps: int | None = None
+    dimensions: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("k", 1), ("steps", 0), ("dimensions", 1)):
-            if name != "k" or self.k is not None:
+            if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), least)
         if not isinstance(self.anchors, Integral):
             object.__setattr__(self, "anchors", _points(self.anchors))
@@ -71,7 +79,7 @@ class Neighbours(Kernel):
 
     @property
     def title(self) -> str:
-        walk = "" if self.steps == 1 else f", {self.steps} steps"
+        walk = "" if self.steps is None else f", {self.steps} steps"
         some = "some" if self.k is None else self.k
         return f"Neighbours, {some} of {self._count} anchors{walk}"
 
@@ -80,14 +88,14 @@ class Neighbours(Kernel):
         return int(self.anchors) if isinstance(self.anchors, Integral) else len(self.anchors)
 
     def stored_width(self, n_columns: int, n_landmarks: int) -> int:
-        return min(self.dimensions, self._count)
+        return min(self.dimensions or MOST_DIMENSIONS, self._count)
 
     def compared_with(self, n_landmarks: int) -> int:
         return self._count
 
     def fit(self, sample: KernelSample) -> FittedKernel:
         graph = sample.once(("anchor graph", self.anchors), lambda: AnchorGraph.of(self, sample))
-        return graph.kernel(self)
+        return graph.kernel(self, sample.n_clusters)
 
     def restore(self, state: State, n_columns: int) -> FittedKernel:
         anchors, values, offset, factors, search = (
@@ -203,17 +211,23 @@ class AnchorGraph:
         kept = {k: part[used][:, used] / total for k, part in zip(asked, sums, strict=True)}
         return cls(anchors[used], default, kept, np.array([float(asked[-1])]), {})
 
-    def kernel(self, kernel: Neighbours) -> OnAnchors:
+    def kernel(self, kernel: Neighbours, n_clusters: int) -> OnAnchors:
         """A kernel of this graph."""
         k = min(self.default_k if kernel.k is None else kernel.k, int(self.search[0]))
-        walk = self.walk(k, kernel.dimensions)
-        size = min(kernel.dimensions, len(walk.singular))
+        dimensions = kernel.dimensions or dimensions_for(n_clusters)
+        walk = self.walk(k, dimensions)
+        kept = walk.singular[:dimensions]
+        size = len(kept)
+        if kernel.steps is None:
+            weights = slow_first(1.0 - kept, n_clusters, size) / kept
+        else:
+            weights = kept ** (kernel.steps - 1.0)
         return OnAnchors(
-            replace(kernel, k=k, anchors=len(self.anchors)),
+            replace(kernel, k=k, anchors=len(self.anchors), dimensions=size),
             self.anchors,
             np.ascontiguousarray(walk.values[:, :size]),
             walk.offset[:size],
-            walk.singular[:size] ** (kernel.steps - 1.0),
+            weights,
             self.search,
         )
 
@@ -248,6 +262,26 @@ def walk_of(mean_products: Any, dimensions: int) -> Walk:
     sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
     vectors = vectors * np.where(sides == 0, 1.0, sides)
     return Walk(np.sqrt(squares), roots[:, None] * vectors, mean @ vectors)
+
+
+def slow_first(
+    eigenvalues: np.ndarray, n_clusters: int, dimensions: int | None = None
+) -> np.ndarray:
+    """Weights of the leading directions, from eigenvalues of the Laplacian without the first.
+
+    A direction of eigenvalue a gets root(b / (a + b)), where b is the eigenvalue that comes after
+    those of the clusters: directions count by how slowly a walk forgets them, and all that belong
+    to separate parts of the graph count the same.
+    """
+    most = min(dimensions or dimensions_for(n_clusters), len(eigenvalues))
+    lead = np.maximum(eigenvalues[:most], 0.0)
+    next_one = max(float(lead[min(n_clusters, most) - 1]), SMALLEST)
+    return np.sqrt(next_one / (lead + next_one))
+
+
+def dimensions_for(n_clusters: int) -> int:
+    """Directions for so many clusters; with no more than clusters, two of them often share one."""
+    return n_clusters + max(2, n_clusters // 2)
 
 
 def _anchors(kernel: Neighbours, sample: KernelSample) -> tuple[np.ndarray, bool]:

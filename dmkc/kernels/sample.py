@@ -66,6 +66,8 @@ class KernelSample:
     """Runs a scan over some rows in this process, in threads."""
     kernels: tuple[Kernel, ...] = ()
     """All kernels that see these columns, for what they can find together."""
+    n_clusters: int = 2
+    """How many are looked for, or the fewest of them."""
     dtype: np.dtype = DOUBLE
     """The precision of stored values."""
     _found: dict[Hashable, Any] = field(default_factory=dict, repr=False)

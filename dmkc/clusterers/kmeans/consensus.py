@@ -31,8 +31,6 @@ from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
 from dmkc.clusterers.kmeans.spectral import (
     cluster_range,
     coordinates,
-    dimensions_for,
-    slow_first,
     widest_gap,
 )
 from dmkc.clusterers.model import size_order
@@ -49,8 +47,13 @@ from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
 from dmkc.clusterers.spread import Layout
 from dmkc.data import RowRecord, Rows
 from dmkc.errors import UserError
-from dmkc.kernels import Columns, Kernel, Neighbours
-from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
+from dmkc.kernels import Columns, Kernel, KernelPlan, Neighbours
+from dmkc.kernels.neighbours import (
+    K_AMONG_CENTROIDS,
+    K_AMONG_ROWS,
+    dimensions_for,
+    slow_first,
+)
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
 from dmkc.typing import PerRow, TableLike
@@ -372,6 +375,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
         pipeline, k = self.model_.share_pipeline(), self.n_clusters_
         rows = self._new_rows(X)
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
+
+    def _kernel_plan(self) -> KernelPlan | None:
+        plan = self.model_.embedding.plan.models[0].label_pipeline().plan
+        return plan if isinstance(plan, KernelPlan) else None
 
     def _feature_settings(
         self, n_rows: int, settings: ConsensusSettings, seed: int

@@ -9,15 +9,13 @@ place every row by its clusters alone (Fern and Brodley, 2004; Huang et al., 202
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dmkc.clusterers.kmeans.embedded import NearestEmbedded
 from dmkc.clusterers.labelling import Pipeline
+from dmkc.clusterers.members import Agreement, MemberClusters
 from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.kernels.anchors import combine
@@ -39,64 +37,6 @@ def _count_pairs(codes, weights, out):  # pragma: no cover - compiled
             row = out[codes[i, a]]
             for b in range(a, members):
                 row[codes[i, b]] += w
-
-
-class Labeller(Protocol):
-    """A fitted model of any method."""
-
-    @property
-    def n_clusters(self) -> int: ...
-
-    def label_pipeline(self) -> Pipeline: ...
-
-
-@dataclass(frozen=True, eq=False)
-class MemberClusters:
-    """The clusters that a row is in, as what is stored of it: their numbers among all clusters."""
-
-    models: tuple[Any, ...]
-    """Fitted models; those with the same plan share what is made of a row."""
-
-    @cached_property
-    def _pipelines(self) -> tuple[Pipeline, ...]:
-        return tuple(model.label_pipeline() for model in self.models)
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """Where the clusters of every clustering begin; the last entry is the number of all."""
-        return (0, *accumulate(model.n_clusters for model in self.models))
-
-    @property
-    def n_clusters(self) -> int:
-        return self.offsets[-1]
-
-    @property
-    def width(self) -> int:
-        return len(self.models)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.uint16 if self.n_clusters <= 1 << 16 else np.int32)
-
-    @property
-    def leaf_rows(self) -> int:
-        """Whole leaves of every plan: all are powers of two."""
-        return max(pipeline.plan.leaf_rows for pipeline in self._pipelines)
-
-    def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
-        record = as_record(rows)
-        codes = np.empty((len(record), self.width), self.dtype)
-        waiting = dict(enumerate(self._pipelines))
-        while waiting:
-            plan = next(iter(waiting.values())).plan
-            here = {t: p for t, p in waiting.items() if p.plan is plan}
-            step = len(record) if sp.issparse(record.rows) else plan.leaf_rows
-            for start in range(0, len(record), step):
-                stored = plan(record.rows[start : start + step])
-                for t, pipeline in here.items():
-                    codes[start : start + step, t] = pipeline.answer(stored) + self.offsets[t]
-            waiting = {t: p for t, p in waiting.items() if t not in here}
-        return RowRecord(codes, record.weights)
 
 
 @dataclass(frozen=True)
@@ -156,21 +96,6 @@ class ClusterEmbedding:
         combine(codes, share, self.values, self.offset, out, 0)
         size = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
         return out / np.where(size > 0, size, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """From a row's clusters to the share of every joint cluster in them."""
-
-    shares: np.ndarray
-    """Clusters of all clusterings x joint clusters; rows sum to 1."""
-
-    def __call__(self, stored: RowRecord) -> np.ndarray:
-        codes = stored.rows
-        out = np.empty((len(codes), self.shares.shape[1]))
-        share = np.full(codes.shape, 1.0 / codes.shape[1])
-        combine(codes, share, self.shares, np.zeros(out.shape[1]), out, 0)
-        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
-from dmkc.data import Rows
+from dmkc.data import BlockRows, Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels.tiles import evened, scaling_of
@@ -171,6 +171,9 @@ class KMeans(Clusterer[FramedRows]):
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
         return FramedRows(all_rows, survey, frame_of(survey, self.scale, rows))
+
+    def _sampled_rows(self, prepared: FramedRows) -> BlockRows:
+        return prepared.survey.sample
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows

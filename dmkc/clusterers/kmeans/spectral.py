@@ -13,12 +13,11 @@ from dmkc.clusterers.kmeans.partitions import EmbeddedClusterer, Relaxed, Settin
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, IntegerOrRows, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.kernels import FeatureMap, Kernel, Neighbours
+from dmkc.kernels.neighbours import dimensions_for, slow_first
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 
 AUTO_RANGE = (2, 10)
-SMALLEST = 1e-7
-"""Eigenvalues below this are zero."""
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
 
@@ -216,12 +215,7 @@ class SpectralClustering(EmbeddedClusterer):
 
 
 def coordinates(features: FeatureMap, kernel: int, n_clusters: int) -> Embedding:
-    """The leading directions of a graph kernel of no steps, for so many clusters.
-
-    A direction of eigenvalue a is weighted by root(b / (a + b)), where b is the eigenvalue that
-    comes after those of the clusters: directions count by how slowly the walk forgets them, and
-    all that belong to separate parts of the graph count the same.  Rows have length 1.
-    """
+    """The leading directions of a graph kernel of no steps, weighted, with rows of length 1."""
     plan, start = features.plan, features.plan.offsets[kernel]
     factors = plan.fitted[kernel].state()["factors"]
     weights = slow_first(1.0 - 1.0 / factors, n_clusters)
@@ -233,19 +227,6 @@ def coordinates(features: FeatureMap, kernel: int, n_clusters: int) -> Embedding
     nothing = np.zeros(len(plan.fitted))
     scales = RowScales(plan, np.zeros(plan.offsets[-1]), nothing, np.ones_like(nothing), False)
     return Embedding(scales, matrix, offsets, True)
-
-
-def slow_first(eigenvalues: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Weights of the leading directions, from eigenvalues of the Laplacian without the first."""
-    most = min(dimensions_for(n_clusters), len(eigenvalues))
-    lead = np.maximum(eigenvalues[:most], 0.0)
-    next_one = max(float(lead[min(n_clusters, most) - 1]), SMALLEST)
-    return np.sqrt(next_one / (lead + next_one))
-
-
-def dimensions_for(n_clusters: int) -> int:
-    """Directions for so many clusters; with no more than clusters, two of them often share one."""
-    return n_clusters + max(2, n_clusters // 2)
 
 
 def cluster_range(n_clusters: Any, n_rows: int | None = None) -> tuple[int, int]:
