@@ -62,8 +62,7 @@ def wanted(n: int, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         if method in SQUARE and n > SMALL:
             continue
         for columns in ("raw",) if method in OURS else ("raw", "standardised"):
-            for seed in options.seeds[:1] if method in SEEDLESS else options.seeds:
-                yield {"method": method, "columns": columns, "seed": seed}
+            yield {"method": method, "columns": columns}
 
 
 def fill(name: str, cells: Cells, options: argparse.Namespace) -> None:
@@ -75,12 +74,14 @@ def fill(name: str, cells: Cells, options: argparse.Namespace) -> None:
         np.save(paths["raw"], X)
         np.save(paths["standardised"], StandardScaler().fit_transform(X))
         for fit in wanted(len(X), options):
-            cell = about | fit
             method, columns = fit["method"], fit["columns"]
-            if cell not in cells and not cells.is_hopeless(method, X.size, columns=columns):
+            seeds = options.seeds[:1] if method in SEEDLESS else options.seeds
+            missing = [s for s in seeds if about | fit | {"seed": s} not in cells]
+            if missing and not cells.is_hopeless(method, X.size, columns=columns):
                 path, limit = paths[columns], options.limit
-                cell |= fit_in_memory(method, path, y, fit["seed"], limit, options.peers)
-                cells.add(cell)
+                found = fit_in_memory(method, path, y, missing, limit, options.peers)
+                for seed, cell in zip(missing, found, strict=True):
+                    cells.add(about | fit | {"seed": seed} | cell)
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ class Cells:
         return bool(self.where(method=method, failed=MISSING)) or size >= min(beyond, default=1e99)
 
 
-def in_process(command: Sequence[Any], limit: float, memory: str | None = None) -> Cell:
+def in_process(command: Sequence[Any], limit: float, memory: str | None = None) -> Any:
     """What the last line that a process prints says, or why there is none."""
 
     def bound() -> None:
@@ -92,19 +92,23 @@ def fit_in_memory(
     method: str,
     rows: Path,
     truth: np.ndarray,
-    seed: int,
+    seeds: Sequence[int],
     limit: float,
     peers: str = sys.executable,
     memory: str | None = None,
-) -> Cell:
-    """Seconds, peak memory and measures of one fit to the rows of a file."""
+) -> list[Cell]:
+    """Seconds, peak memory and measures of fits to the rows of a file, one for each seed."""
     python = peers if method in PEERS else sys.executable
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "labels.npy"
         clusters = int(truth.max()) + 1
-        command = [python, HERE / "graphs_fit.py", method, rows, clusters, seed, out]
-        cell = in_process(command, limit, memory)
-        return cell if "failed" in cell else cell | measures(truth, np.load(out))
+        listed = ",".join(map(str, seeds))
+        command = [python, HERE / "graphs_fit.py", method, rows, clusters, listed, out]
+        found = in_process(command, limit * len(seeds), memory)
+        if isinstance(found, dict):
+            return [found] * len(seeds)
+        pairs = zip(found, np.load(out), strict=True)
+        return [cell | measures(truth, labels) for cell, labels in pairs]
 
 
 def measures(truth: Any, labels: Any) -> Cell:

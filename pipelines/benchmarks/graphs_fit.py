@@ -1,6 +1,6 @@
-"""One fit to rows in a file: labels go to another file, seconds and peak memory to a JSON line.
+"""Fits to rows in a file: labels go to another file, seconds and peak memory to a JSON line.
 
-    python graphs_fit.py METHOD ROWS.npy CLUSTERS SEED LABELS.npy
+    python graphs_fit.py METHOD ROWS.npy CLUSTERS SEED,SEED LABELS.npy
 
 graphs.py and graphs_scale.py run it as a process, if need be of another virtual environment: a fit
 can be stopped, its memory is its own, and peers need not be installed beside dmkc. So it imports
@@ -90,16 +90,18 @@ def peak() -> int:
 
 
 def main() -> None:
-    method, rows, clusters, seed, out = sys.argv[1:]
+    method, rows, clusters, seeds, out = sys.argv[1:]
     fit, X = METHODS[method], np.load(rows)
     # Nobody is charged for being imported and compiled.
     warm = np.random.default_rng(0).normal(size=(300, 3)).astype(X.dtype)
     fit(warm + 4 * np.sign(warm[:, :1]), 2, 0)
-    began = time.perf_counter()
-    labels = np.asarray(fit(X, int(clusters), int(seed)))
-    seconds = time.perf_counter() - began
-    np.save(out, labels)
-    print("\n" + json.dumps({"seconds": seconds, "peak": peak()}))
+    labels, said = [], []
+    for seed in seeds.split(","):
+        began = time.perf_counter()
+        labels.append(np.asarray(fit(X, int(clusters), int(seed))))
+        said.append({"seconds": time.perf_counter() - began, "peak": peak()})
+    np.save(out, np.stack(labels))
+    print("\n" + json.dumps(said))
 
 
 if __name__ == "__main__":

@@ -83,10 +83,11 @@ def fit(method: str, k: int, place: Path, options: argparse.Namespace) -> Cell:
     """One fit to the rows in a folder."""
     if method not in CLUSTERED:
         truth = da.from_zarr(str(place / "y.zarr")).compute()
-        rows, seed, limit = place / "X.npy", options.seed, options.limit
+        rows, seeds, limit = place / "X.npy", [options.seed], options.limit
         if not rows.exists():
             np.save(rows, da.from_zarr(str(place / "X.zarr")).compute())
-        return fit_in_memory(method, rows, truth, seed, limit, options.peers, options.peer_memory)
+        peers, memory = options.peers, options.peer_memory
+        return fit_in_memory(method, rows, truth, seeds, limit, peers, memory)[0]
     out = place / "labels.zarr"
     words = [method, place / "X.zarr", k, options.seed, out, options.memory]
     cell = in_process([sys.executable, HERE / "graphs_cluster.py", *words], options.limit)

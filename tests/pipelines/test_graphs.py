@@ -58,7 +58,7 @@ def test_a_stopped_run_goes_on_and_what_was_missing_is_tried_again(cells, tmp_pa
 def test_a_fit_to_a_file(cells, tmp_path):
     y = np.arange(60) % 2
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 2)) + 9.0 * y[:, None])
-    found = cells.fit_in_memory("k-means", tmp_path / "X.npy", y, seed=0, limit=100)
+    (found,) = cells.fit_in_memory("k-means", tmp_path / "X.npy", y, seeds=[0], limit=100)
     assert [found[name] for name in cells.MEASURES] == pytest.approx([100.0] * 4)
     assert found["seconds"] > 0 and found["peak"] > 10**7
 
