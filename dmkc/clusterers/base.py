@@ -204,6 +204,11 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             self._refits = refitted(copy, self.model_, self._kept_rows, form)
         return self._refits
 
+    def _chances(self, X: TableLike) -> PerRow | None:
+        if self.n_clusters_ == 1 or self._fitted("_kept_rows") is None:
+            return None
+        return self.predict_proba(X)
+
     def _refit_parameters(self) -> dict[str, Any]:
         """What a fit of some of the rows must be told otherwise."""
         found: dict[str, Any] = {"n_clusters": self.n_clusters_}

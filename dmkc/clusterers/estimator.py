@@ -149,6 +149,10 @@ class Described:
             "scans": self.n_scans_,
         }
 
+    def _chances(self, X: TableLike) -> PerRow | None:
+        """`predict_proba`, where there is one that can be asked."""
+        return None
+
     def _choice(self) -> Choice | None:
         """What was chosen, where something had been left open."""
         return None

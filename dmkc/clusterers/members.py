@@ -28,7 +28,7 @@ from dmkc.typing import TableLike
 
 REFITS = 8
 """Fits on other samples, from which the chance of a label is counted."""
-MOST_ROWS = 4096
+MOST_ROWS = 2048
 """Rows that are kept of a fit for them; each is of half as many."""
 OUTLIER_NEIGHBOURS = 20
 

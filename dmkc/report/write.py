@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc import plot
 from dmkc.data import as_rows
+from dmkc.errors import UserError
 from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
 from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
@@ -22,6 +23,8 @@ from dmkc.typing import PerRow, TableLike
 SAMPLE = 4000
 TOP_COLUMNS = 8
 SHOWN_CLUSTERS, SHOWN_CLASSES = 12, 30
+SURE_ROW = 0.75
+"""A row with a smaller chance of its label is called unsure."""
 METRIC_NAMES = {
     "accuracy": "accuracy (best one-to-one matching)",
     "majority_accuracy": "accuracy (majority class)",
@@ -93,6 +96,7 @@ def write_report(
     if truth is not None:
         body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
     body += [
+        page.section("How sure the labels are", *_sureness(model, drawn)),
         page.section("What sets the clusters apart", *_columns(model, drawn, names)),
         page.section(
             "What was run",
@@ -153,6 +157,31 @@ def _against_truth(found: Comparison) -> Markup:
         ]
         parts.append(page.table(head, counts))
     return page.section("Agreement with the given classes", *parts)
+
+
+def _sureness(model: Any, drawn: Any) -> list[Markup]:
+    """How often fits of other rows give the same label, cluster by cluster."""
+    try:
+        chances = model._chances(drawn)
+    except UserError:  # too few rows, or too many alike, for fits of some of them
+        return []
+    if chances is None:
+        return []
+    labels, chances = np.asarray(model.predict(drawn)), np.asarray(chances)
+    own = np.where(labels >= 0, chances[np.arange(len(labels)), labels], np.nan)
+    rows = []
+    for cluster in range(min(model.n_clusters_, SHOWN_CLASSES)):
+        there = own[labels == cluster]
+        if len(there):
+            unsure = float(np.mean(there < SURE_ROW))
+            rows.append((f"cluster {cluster}", f"{there.mean():.2f}", f"{100 * unsure:.1f} %"))
+    words = (
+        f"The chance that a fit of other rows would give a row the same label, of {len(own):,} "
+        f"rows; a row is unsure where it is below {SURE_ROW:g}. Rows of clusters that are "
+        "really there have a chance near 1."
+    )
+    head = ("", "mean chance", "unsure rows")
+    return [page.paragraph(words), page.table(head, rows)]
 
 
 def _columns(model: Any, drawn: Any, names: list[str]) -> list[Markup]:

@@ -376,6 +376,9 @@ class ConsensusClustering(Clusterer[MemberRows]):
         rows = self._new_rows(X)
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
 
+    def _chances(self, X: TableLike) -> PerRow:
+        return self.predict_proba(X)
+
     def _kernel_plan(self) -> KernelPlan | None:
         plan = self.model_.embedding.plan.models[0].label_pipeline().plan
         return plan if isinstance(plan, KernelPlan) else None
