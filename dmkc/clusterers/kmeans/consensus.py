@@ -376,6 +376,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
         rows = self._new_rows(X)
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
 
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
     def _chances(self, X: TableLike) -> PerRow:
         return self.predict_proba(X)
 
@@ -428,7 +432,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
             "Of the graph of rows and clusters: as many are near zero as there are groups of rows "
             "that clusterings keep together."
         )
-        return [*super()._pictures(), Picture("eigenvalues", words, beside=True)]
+        *others, sizes = super()._pictures()
+        return [*others, Picture("eigenvalues", words, beside=True), sizes]
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None

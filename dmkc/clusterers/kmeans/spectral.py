@@ -208,7 +208,8 @@ class SpectralClustering(EmbeddedClusterer):
             "Of the graph of rows and anchors: as many are near zero as there are parts that hang "
             "together loosely."
         )
-        return [*super()._pictures(), Picture("eigenvalues", words, beside=True)]
+        *others, sizes = super()._pictures()
+        return [*others, Picture("eigenvalues", words, beside=True), sizes]
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
