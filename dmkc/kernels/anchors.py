@@ -27,46 +27,69 @@ ROWS_PER_ANCHOR = 10
 """Sampled rows that k-means makes an anchor of, about."""
 STEPS = 5
 """Steps of k-means: anchors are to cover the rows, and need not settle."""
-LANE = 16
+GROUPS = 64
+"""Groups of anchors among which the nearest are looked for."""
 
 
 @compiled
 def _nearest(dots, squares, count, lowest, found):  # pragma: no cover - compiled
-    """The anchors of the lowest |a|^2 - 2 x.a, of equal ones the first, in no order.
+    """The anchors of the lowest |a|^2 - 2 x.a, of equal ones the first; lowest score first.
 
-    Most anchors are far away, and sixteen at a time are passed over by their least score.
+    Anchors are dealt to groups, whose least scores are found by wide instructions.  The `count`-th
+    smallest of these bounds what is looked for, and few groups have anything below it.
     """
     n, p = dots.shape
-    kind = dots.dtype.type
-    scores = np.empty(p, dots.dtype)
+    two, far = dots.dtype.type(2), dots.dtype.type(np.inf)
+    groups = max(GROUPS, count)
+    size = -(-p // groups)
+    scores = np.full(size * groups, far, dots.dtype)
+    least, bounds = np.empty(groups, dots.dtype), np.empty(count, dots.dtype)
     for i in range(n):
         row = dots[i]
         for j in range(p):
-            scores[j] = squares[j] - kind(2) * row[j]
-        held, places = lowest[i], found[i]
-        for j in range(count):
-            held[j], places[j] = scores[j], j
-        worst = 0
-        for j in range(1, count):
-            if held[j] >= held[worst]:
-                worst = j
-        start = count
-        while start < p:
-            stop = min(start + LANE, p)
-            least = scores[start]
-            for j in range(start + 1, stop):
-                least = min(least, scores[j])
-            if least < held[worst]:
-                for j in range(start, stop):
-                    if scores[j] < held[worst]:
-                        held[worst], places[worst] = scores[j], j
-                        worst = 0
-                        for c in range(1, count):
-                            if held[c] > held[worst] or (
-                                held[c] == held[worst] and places[c] > places[worst]
-                            ):
-                                worst = c
-            start = stop
+            scores[j] = squares[j] - two * row[j]
+        for g in range(groups):
+            least[g] = scores[g]
+        for s in range(1, size):
+            part = scores[s * groups : (s + 1) * groups]
+            for g in range(groups):
+                if part[g] < least[g]:
+                    least[g] = part[g]
+        for c in range(count):
+            bounds[c] = far
+        for g in range(groups):
+            value = least[g]
+            if value < bounds[count - 1]:
+                c = count - 1
+                while c > 0 and bounds[c - 1] > value:
+                    bounds[c] = bounds[c - 1]
+                    c -= 1
+                bounds[c] = value
+        bound = bounds[count - 1]
+        held, places, filled = lowest[i], found[i], 0
+        for g in range(groups):
+            if least[g] > bound:
+                continue
+            for s in range(size):
+                j = s * groups + g
+                value = scores[j]
+                if j >= p or value > bound:
+                    continue
+                if filled < count:
+                    c = filled
+                    filled += 1
+                elif value < held[count - 1] or (
+                    value == held[count - 1] and j < places[count - 1]
+                ):
+                    c = count - 1
+                else:
+                    continue
+                while c > 0 and (
+                    held[c - 1] > value or (held[c - 1] == value and places[c - 1] > j)
+                ):
+                    held[c], places[c] = held[c - 1], places[c - 1]
+                    c -= 1
+                held[c], places[c] = value, j
 
 
 @compiled
