@@ -27,10 +27,9 @@ from dmkc.clusterers.fits import AnyLearned
 from dmkc.clusterers.members import (
     Agreement,
     MemberClusters,
+    Refits,
     as_given,
     outlier_pipeline,
-    refitted,
-    some_of,
 )
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
@@ -38,7 +37,7 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepar
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
-from dmkc.data import BlockRows, Rows, as_rows
+from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
@@ -95,8 +94,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     verbose: int
     n_scans_: int
     start_: str
-    _kept_rows: BlockRows | None
-    _refits: tuple[MemberClusters, Agreement] | None
+    _refits: Refits | None
     n_iter_: int
     converged_: bool
 
@@ -144,8 +142,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         with one_blas_thread():
             prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)
-            self._kept_rows = some_of(self._sampled_rows(prepared))
-            self._refits = None
+            self._refits = self._rows_for_refits(prepared)
             self.labels_ = self._labels(job.rows, all_rows)
         self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
         self._remember_columns(rows)
@@ -156,8 +153,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         )
         return self
 
-    def _sampled_rows(self, prepared: ReadyRows) -> BlockRows | None:
-        """Rows of the fit, as they came, that refits may be made of."""
+    def _rows_for_refits(self, prepared: ReadyRows) -> Refits | None:
+        """Rows of the fit that chances of labels may be counted with."""
         return None
 
     def predict_proba(self, X: TableLike) -> PerRow:
@@ -192,20 +189,19 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
 
     def _refitted(self) -> tuple[MemberClusters, Agreement]:
         """Fits of halves of the rows that were kept, and their clusters as those of this fit."""
-        if self._fitted("_kept_rows") is None:
+        kept = self._fitted("_refits")
+        if kept is None:
             raise UserError(
                 "Chances are counted over fits of other rows, and a model file holds no rows: fit "
                 "the estimator again."
             )
-        if self._refits is None:
-            copy = clone(self).set_params(**self._refit_parameters())
-            names = self._fitted("feature_names_in_")
-            form = partial(as_given, views=self._views(), names=names)
-            self._refits = refitted(copy, self.model_, self._kept_rows, form)
-        return self._refits
+        copy = clone(self).set_params(**self._refit_parameters())
+        names = self._fitted("feature_names_in_")
+        form = partial(as_given, views=self._views(), names=names)
+        return kept.make(copy, self.model_, form)
 
     def _chances(self, X: TableLike) -> PerRow | None:
-        if self.n_clusters_ == 1 or self._fitted("_kept_rows") is None:
+        if self.n_clusters_ == 1 or self._fitted("_refits") is None:
             return None
         return self.predict_proba(X)
 
@@ -317,8 +313,8 @@ class KernelClusterer(Clusterer[Prepared]):
             learned = self._continue_on_all_rows(learned, features, all_rows, job)
         return Trained(prepared, learned, all_rows)
 
-    def _sampled_rows(self, prepared: Prepared) -> BlockRows:
-        return prepared.survey.sample
+    def _rows_for_refits(self, prepared: Prepared) -> Refits:
+        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
 
     def _kernel_plan(self) -> KernelPlan | None:
         plan: KernelPlan = self.model_.label_pipeline().plan

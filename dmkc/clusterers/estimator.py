@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
@@ -259,6 +260,9 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # scikit-learn's checks take whoever has predict_proba for a classifier of two classes or
+        # of several, and look here for which; nothing else does
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 

@@ -6,11 +6,11 @@ labels are; and anchors or landmarks of a model say how far a row is from where 
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,7 +56,7 @@ class MemberClusters:
     @property
     def offsets(self) -> tuple[int, ...]:
         """Where the clusters of every clustering begin; the last entry is the number of all."""
-        return (0, *accumulate(model.n_clusters for model in self.models))
+        return (0, *itertools.accumulate(model.n_clusters for model in self.models))
 
     @property
     def n_clusters(self) -> int:
@@ -106,22 +106,59 @@ class Agreement:
         return out
 
 
-def refitted(
-    estimator: Any, model: Labeller, rows: BlockRows, form: Callable[[BlockRows], TableLike]
-) -> tuple[MemberClusters, Agreement]:
-    """Fits of random halves of some rows, and their clusters as those of a model of all of them."""
-    rng = np.random.default_rng(17)
-    size = max(rows.shape[0] // 2, min(rows.shape[0], 2 * model.n_clusters))
-    models: list[Any] = []
-    for _ in range(REFITS):
-        half = np.sort(rng.permutation(rows.shape[0])[:size])
-        again = clone(estimator).set_params(random_state=int(rng.integers(2**31)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of fits that nobody has asked for
-            models.append(again.fit(form(rows[half])).model_)
-    labelings = [each.label_pipeline()(rows) for each in models]
-    reference = model.label_pipeline()(rows)
-    return MemberClusters(tuple(models)), agreement_of(reference, labelings, model.n_clusters)
+@dataclass(eq=False)
+class Refits:
+    """Rows that were kept of a fit, and the fits of some of them once these have been asked for."""
+
+    rows: BlockRows
+    """As they came; none of weight 0."""
+    weights: np.ndarray | None
+    made: tuple[MemberClusters, Agreement] | None = None
+
+    @classmethod
+    def of(cls, rows: BlockRows, weights: np.ndarray) -> Refits:
+        """At most `MOST_ROWS` of some sampled rows."""
+        heavy = np.flatnonzero(weights > 0)
+        if len(heavy) > MOST_ROWS:
+            heavy = heavy[np.linspace(0, len(heavy) - 1, MOST_ROWS).astype(int)]
+        some = weights[heavy]
+        return cls(rows[heavy], None if (some == 1).all() else some)
+
+    def make(
+        self, estimator: Any, model: Labeller, form: Callable[[BlockRows], TableLike]
+    ) -> tuple[MemberClusters, Agreement]:
+        """Fits of random halves of the rows, and their clusters as those of a model of all rows.
+
+        Equal rows are in one half, so that a row of weight 3 is the same as three equal rows.
+        """
+        if self.made is None:
+            rng, rows, numbers = np.random.default_rng(17), self.rows, _distinct(self.rows)
+            count = int(numbers.max()) + 1
+            size = max(count // 2, min(count, 2 * model.n_clusters))
+            models: list[Any] = []
+            for _ in range(REFITS):
+                half = np.flatnonzero(np.isin(numbers, rng.permutation(count)[:size]))
+                again = clone(estimator).set_params(random_state=int(rng.integers(2**31)))
+                weights = None if self.weights is None else self.weights[half]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of fits that nobody has asked for
+                    models.append(again.fit(form(rows[half]), None, weights).model_)
+            labelings = [each.label_pipeline()(rows) for each in models]
+            reference = model.label_pipeline()(rows)
+            agreement = agreement_of(reference, labelings, model.n_clusters)
+            self.made = MemberClusters(tuple(models)), agreement
+        return self.made
+
+
+def _distinct(rows: Any) -> np.ndarray:
+    """A number for every row, the same for equal ones, whatever the order of the rows."""
+    if sp.issparse(rows):
+        ends = itertools.pairwise(rows.indptr)
+        keys = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends]
+    else:
+        keys = [row.tobytes() for row in np.ascontiguousarray(rows)]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return np.array([numbers[key] for key in keys])
 
 
 def agreement_of(reference: np.ndarray, labelings: list[np.ndarray], n_clusters: int) -> Agreement:
@@ -170,13 +207,6 @@ def outlier_pipeline(plan: KernelPlan) -> Pipeline | None:
     if best is None:
         return None
     return Pipeline(RawColumns(plan.n_columns, plan.leaf_rows, np.dtype(np.float64)), best)
-
-
-def some_of(rows: BlockRows | None) -> BlockRows | None:
-    """At most so many of sampled rows as refits need."""
-    if rows is None or rows.shape[0] <= MOST_ROWS:
-        return rows
-    return rows[np.linspace(0, rows.shape[0] - 1, MOST_ROWS).astype(int)]
 
 
 def as_given(rows: BlockRows, views: dict[str, tuple[int, int]], names: Any) -> TableLike:

@@ -22,12 +22,13 @@ from dmkc.clusterers.kmeans.lloyd import (
     reporter,
     seeded,
 )
+from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
-from dmkc.data import BlockRows, Rows
+from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels.tiles import evened, scaling_of
@@ -172,8 +173,8 @@ class KMeans(Clusterer[FramedRows]):
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
         return FramedRows(all_rows, survey, frame_of(survey, self.scale, rows))
 
-    def _sampled_rows(self, prepared: FramedRows) -> BlockRows:
-        return prepared.survey.sample
+    def _rows_for_refits(self, prepared: FramedRows) -> Refits:
+        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows
