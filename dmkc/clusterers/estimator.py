@@ -262,7 +262,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         tags.input_tags.sparse = True
         # scikit-learn's checks take whoever has predict_proba for a classifier of two classes or
         # of several, and look here for which; nothing else does
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=self.get_params()["n_clusters"] != 2)
         return tags
 
 

@@ -30,6 +30,8 @@ REFITS = 8
 """Fits on other samples, from which the chance of a label is counted."""
 MOST_ROWS = 2048
 """Rows that are kept of a fit for them; each is of half as many."""
+FEWEST_ROWS = 64
+"""Rows from which on a half of them says something."""
 OUTLIER_NEIGHBOURS = 20
 
 
@@ -127,14 +129,15 @@ class Refits:
     def make(
         self, estimator: Any, model: Labeller, form: Callable[[BlockRows], TableLike]
     ) -> tuple[MemberClusters, Agreement]:
-        """Fits of random halves of the rows, and their clusters as those of a model of all rows.
+        """Fits of halves of the rows, and their clusters as those of a model of all of them.
 
-        Equal rows are in one half, so that a row of weight 3 is the same as three equal rows.
+        Where rows are few, the fits are of all of them with other seeds.  Equal rows are in one
+        half, so that a row of weight 3 is the same as three equal rows.
         """
         if self.made is None:
             rng, rows, numbers = np.random.default_rng(17), self.rows, _distinct(self.rows)
             count = int(numbers.max()) + 1
-            size = max(count // 2, min(count, 2 * model.n_clusters))
+            size = count // 2 if count >= FEWEST_ROWS else count
             models: list[Any] = []
             for _ in range(REFITS):
                 half = np.flatnonzero(np.isin(numbers, rng.permutation(count)[:size]))

@@ -18,7 +18,7 @@ from dmkc import MultipleKernelClustering
 from dmkc.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial
 
 
-@parametrize_with_checks([MultipleKernelClustering(), MultipleKernelClustering(3)])
+@parametrize_with_checks([MultipleKernelClustering(), MultipleKernelClustering(4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
