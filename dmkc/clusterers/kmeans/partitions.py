@@ -155,7 +155,7 @@ class EmbeddedClusterer(KernelClusterer):
         columns: Any = prepared.features.plan
         n_kernels = len(self.kernels_)
         nothing = np.zeros(n_kernels)
-        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, True)
+        scales = RowScales(columns, np.zeros(columns.offsets[-1]), nothing, nothing, False)
         flat = np.zeros((columns.offsets[-1], 1))
         embedding = Embedding(scales, flat, np.zeros((n_kernels, 1)), True)
         self.model_ = PartitionModel(embedding, np.zeros((1, 1)))
