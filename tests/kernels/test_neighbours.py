@@ -238,7 +238,7 @@ def test_names(text, kernel):
         (lambda: as_bank("neighbours:0"), "k must be a whole number of at least 1, not 0"),
         (lambda: as_bank("neighbours:2.5"), "k must be a whole number of at least 1, not 2.5"),
         (lambda: Neighbours(True), "k must be a whole number"),
-        (lambda: Neighbours(5, 1), "anchors must be a whole number of at least 2"),
+        (lambda: Neighbours(5, 0), "anchors must be a whole number of at least 1"),
         (lambda: Neighbours(5, [[1.0, np.nan], [1.0, 2.0]]), "two or more finite rows"),
         (lambda: Neighbours(5, "all"), "two or more finite rows"),
         (lambda: Neighbours(5, steps=-1), "steps must be a whole number of at least 0"),

@@ -206,11 +206,16 @@ class SpectralClustering(EmbeddedClusterer):
         return [("anchors", len(self.anchors_)), ("neighbours", self.neighbours)]
 
     def _pictures(self) -> list[Picture]:
+        *others, sizes = super()._pictures()
+        graph = Picture(
+            "anchor_graph",
+            "Lines join anchors that share rows; black ones lead from cluster to cluster.",
+        )
         words = (
             "Of the graph of rows and anchors: as many are near zero as there are parts that hang "
             "together loosely."
         )
-        return [*super()._pictures(), Picture("eigenvalues", words, beside=True)]
+        return [*others, graph, Picture("eigenvalues", words, beside=True), sizes]
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
