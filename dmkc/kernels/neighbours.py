@@ -48,12 +48,13 @@ class Neighbours(Kernel):
 
     Examples
     --------
-    >>> from dmkc import MultipleKernelClustering, Neighbours
-    >>> from dmkc.datasets import make_moons
-    >>> X, y = make_moons(500, noise=0.05, seed=0)
-    >>> model = MultipleKernelClustering(kernels=[Neighbours(10)], random_state=0).fit(X)
-    >>> sorted({int((model.labels_[y == label]).mean()) for label in (0, 1)})
-    [0, 1]
+    >>> from dmkc import MultipleKernelClustering, Neighbours, metrics
+    >>> from dmkc.datasets import make_blobs
+    >>> X, y = make_blobs(300, 4, 3, spread=0.5, seed=2)
+    >>> bank = [Neighbours(10), "linear"]
+    >>> model = MultipleKernelClustering(3, kernels=bank, random_state=0).fit(X)
+    >>> metrics.accuracy(y, model.labels_)
+    1.0
     """
 
     k: int | None = None

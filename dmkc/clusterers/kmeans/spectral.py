@@ -70,8 +70,8 @@ class SpectralClustering(EmbeddedClusterer):
     Examples
     --------
     >>> from dmkc import SpectralClustering
-    >>> from dmkc.datasets import make_rings
-    >>> X, y = make_rings(1000, noise=0.05, seed=0)
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(1000, noise=0.05, seed=0)
     >>> model = SpectralClustering(2, random_state=0).fit(X)
     >>> float(round(max((model.labels_ == y).mean(), (model.labels_ != y).mean()), 2))
     1.0
