@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zarr
 from graph_reference import affinities, laplacian_parts, sklearn_embedding, walk_kernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -305,3 +306,40 @@ def test_many_anchors_are_distinct_and_cover_the_rows():
     assert 90 <= len(np.unique(anchors, axis=0)) == len(anchors) <= 100
     nearest = near(X[:1000], anchors, 1).distances
     assert np.sqrt(nearest).max() < 0.25
+
+
+def many_rows_fitted(X, **params):
+    kernels = [Neighbours(6, anchors=60), Neighbours(4, anchors=60, steps=3), Linear()]
+    return MultipleKernelClustering(kernels=kernels, random_state=0, sample_rows=900, **params).fit(
+        X
+    )
+
+
+@pytest.mark.parametrize("form", ["chunks", "zarr", "recomputed", "a cluster"])
+def test_blocks_and_workers_change_no_bit(form, tmp_path, process_client):
+    X, _ = groups(13_000, apart=1.0)
+    expected = many_rows_fitted(X)
+    if form == "recomputed":
+        model = many_rows_fitted(X, feature_mode="recompute")
+    elif form == "zarr":
+        model = many_rows_fitted(zarr.create_array(tmp_path / "x", data=X, chunks=(999, 2)))
+    else:
+        client = process_client if form == "a cluster" else None
+        model = many_rows_fitted(da.from_array(X, chunks=(2222, 2)), client=client)
+    np.testing.assert_array_equal(np.asarray(model.labels_), expected.labels_)
+    np.testing.assert_array_equal(model.model_.weights, expected.model_.weights)
+    for ours, theirs in zip(
+        model.model_.features.plan.fitted[:2], expected.model_.features.plan.fitted[:2], strict=True
+    ):
+        np.testing.assert_array_equal(ours.values, theirs.values)
+        np.testing.assert_array_equal(ours.anchors, theirs.anchors)
+
+
+def test_a_row_of_weight_three_is_three_rows():
+    X, _ = groups(120)
+    weights = np.random.default_rng(0).integers(1, 4, size=len(X))
+    sample = KernelSample(X, weights.astype(float), scaling=Scaling(np.zeros(3), np.ones(3)))
+    again = KernelSample(np.repeat(X, weights, axis=0), scaling=sample.scaling)
+    one, other = (Neighbours(7, dimensions=12).fit(each) for each in (sample, again))
+    np.testing.assert_array_equal(one.anchors, other.anchors)
+    np.testing.assert_allclose(one.values @ one.values.T, other.values @ other.values.T, atol=1e-8)
