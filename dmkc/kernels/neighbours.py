@@ -74,8 +74,8 @@ class Neighbours(Kernel):
     @property
     def title(self) -> str:
         walk = "" if self.steps == 1 else f", {self.steps} steps"
-        some = "some" if self.k is None else self.k
-        return f"Neighbours, {some} of {self._count} anchors{walk}"
+        some = "" if self.k is None else f", {self.k}"
+        return f"Neighbours{some} of {self._count} anchors{walk}"
 
     @property
     def _count(self) -> int:

@@ -343,3 +343,8 @@ def test_a_row_of_weight_three_is_three_rows():
     one, other = (Neighbours(7, dimensions=12).fit(each) for each in (sample, again))
     np.testing.assert_array_equal(one.anchors, other.anchors)
     np.testing.assert_allclose(one.values @ one.values.T, other.values @ other.values.T, atol=1e-8)
+
+
+def test_titles():
+    assert Neighbours(5).title == "Neighbours, 5 of 1000 anchors"
+    assert Neighbours(steps=3).title == "Neighbours of 1000 anchors, 3 steps"

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from dmkc import MultipleKernelClustering, SparseKernelMMC, load, plot
+from dmkc import MultipleKernelClustering, SparseKernelMMC, SpectralClustering, load, plot
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.datasets import make_blobs, make_rings
 from dmkc.report import write_report
@@ -80,3 +80,12 @@ def test_one_cluster_has_a_report(method, rows, tmp_path):
 def test_only_scores_of_margins_have_a_margin(rows):
     for method, cls in ESTIMATORS.items():
         assert plot.has_margin(cls()) == (method in ("mkc", "skmmc", "odm"))
+
+
+def test_a_neighbour_graph_says_how_many_neighbours_were_used(rows, tmp_path):
+    model = SpectralClustering("auto", random_state=0).fit(rows)
+    found = facts_of(model, rows)
+    assert (found["neighbours"], found["anchors"]) == (20, 200)
+    text = write_report(model, rows, tmp_path / "r.html", title="t").read_text()
+    assert "eigenvalues of the graph rise" in text and "Mean of the criteria" not in text
+    assert [p.name for p in model._pictures()][-3:] == ["anchor_graph", "eigenvalues", "sizes"]

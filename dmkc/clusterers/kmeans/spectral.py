@@ -203,10 +203,14 @@ class SpectralClustering(EmbeddedClusterer):
         return super().transform(X)
 
     def _facts(self) -> list[tuple[str, Any]]:
-        return [("anchors", len(self.anchors_)), ("neighbours", self.neighbours)]
+        graph: Any = self.kernels_[0]
+        return [("anchors", len(self.anchors_)), ("neighbours", graph.k)]
 
     def _pictures(self) -> list[Picture]:
         *others, sizes = super()._pictures()
+        others = [
+            picture for picture in others if picture.name != "kernel_weights"
+        ]  # of one kernel
         graph = Picture(
             "anchor_graph",
             "Lines join anchors that share rows; black ones lead from cluster to cluster.",
@@ -218,7 +222,8 @@ class SpectralClustering(EmbeddedClusterer):
         return [*others, graph, Picture("eigenvalues", words, beside=True), sizes]
 
     def _choice(self) -> Choice | None:
-        return Choice(self.selection_, None, []) if self.selection_ else None
+        words = "How far the eigenvalues of the graph rise after every number of clusters."
+        return Choice(self.selection_, None, [], words) if self.selection_ else None
 
 
 def _coordinates(features: FeatureMap, count: int) -> Embedding:
