@@ -22,6 +22,7 @@ from dmkc.plot.clusters import RASTER_ABOVE, scattered
 from dmkc.plot.rows import sample
 from dmkc.plot.style import COLOURS, GREY, axes_of, note
 
+NO_GRAPH = "has no neighbour graph; pass a fitted SpectralClustering."
 TIES = 4
 """Lines of an anchor, at most, apart from those that others have to it."""
 
@@ -41,8 +42,10 @@ def eigenvalues(model: Any, ax: Axes | None = None) -> Axes:
     >>> plot.eigenvalues(model).get_ylabel()
     'eigenvalue'
     """
-    _check(model)
-    values, k = model.eigenvalues_, model.n_clusters_
+    check_is_fitted(model)
+    values, k = model._fitted("eigenvalues_"), model.n_clusters_
+    if values is None:
+        raise UserError(f"{type(model).__name__} {NO_GRAPH}")
     ax = axes_of(ax, "Eigenvalues of the neighbour graph")
     number = np.arange(1, len(values) + 1)
     tones = [COLOURS[0] if i <= k else "#c4c4c4" for i in number]
@@ -73,18 +76,22 @@ def anchor_graph(
     >>> plot.anchor_graph(model, X).get_xlabel()
     'first principal component'
     """
-    _check(model)
+    check_is_fitted(model)
+    if not isinstance(model, SpectralClustering):
+        raise UserError(f"{type(model).__name__} {NO_GRAPH}")
     plan, anchors, partition = model.model_.embedding.plan, model.anchors_, model.model_
     d = anchors.shape[1]
     unit = Scaling(np.zeros(d), np.ones(d))  # anchors are in scaled columns already
     on_anchors = replace(plan, scaling=unit, views=(View(None, unit),))
     labels = partition.label_pipeline().answer(on_anchors(anchors))
-    scaling, rows = unit, anchors
+    graph: Any = model.kernels_[0]
+    rows: Any = anchors
+    scaling = unit
     if X is not None:
         _, rows = sample(X, max_points, seed)
         scaling = plan.scaling
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
-    neighbours = (min(model.kernels_[0].k, len(anchors)),)
+    neighbours = (graph.k,)
     shared = AffinityScan(scaling, anchors, neighbours, plan.dtype).leaf(RowRecord(rows))[0]
     pairs = _strongest(shared)
     _, directions = leading_components(anchors, 2, 0)
@@ -111,11 +118,3 @@ def _strongest(shared: sp.csr_array) -> np.ndarray:
     there = ties[first, best.ravel()] > 0
     pairs = np.sort(np.column_stack([first, best.ravel()])[there], axis=1)
     return np.unique(pairs, axis=0)
-
-
-def _check(model: Any) -> None:
-    if not isinstance(model, SpectralClustering):
-        raise UserError(
-            f"{type(model).__name__} has no neighbour graph; pass a fitted SpectralClustering."
-        )
-    check_is_fitted(model)

@@ -60,9 +60,15 @@ def test_eigenvalues_and_embedding_are_those_of_the_graph(k):
     assert model.objective_ == pytest.approx(values[:4].sum(), abs=1e-6)
     ours = model.transform(X)
     kept = slice(1, 1 + ours.shape[1])
-    theirs = vectors[:, kept] * (1 - values[kept]) ** 2
-    theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
-    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-6)
+    # Rows have length 1, and each eigenvector a weight of its own, which may only fall.
+    lead, *others = vectors[:, kept].T
+    weights = [1.0]
+    for mine, other in zip(ours[:, 1:].T, others, strict=True):
+        left, right = mine * lead, ours[:, 0] * other
+        weights.append(left @ right / (right @ right))
+        np.testing.assert_allclose(left, weights[-1] * right, atol=1e-6)
+    assert (np.diff(np.abs(weights)) < 0).all() and np.abs(weights).min() > 0
+    np.testing.assert_allclose(np.linalg.norm(ours, axis=1), 1.0, rtol=1e-9)
 
 
 def normalised_cuts(W):
