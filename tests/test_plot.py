@@ -18,9 +18,10 @@ from dmkc import (
     MultipleKernelClustering,
     MultipleKernelKMeans,
     Polynomial,
+    SpectralClustering,
     plot,
 )
-from dmkc.datasets import make_blobs, make_ringnorm
+from dmkc.datasets import make_blobs, make_moons, make_ringnorm
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +206,36 @@ def test_selection_path_has_few_ticks(ends):
     assert 1 <= len(ax.get_xticks()) <= 5
     assert not len(ax.get_xticks(minor=True))
     assert set(ax.get_xticks()) <= set(c2)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, "auto"])
+def test_eigenvalues_are_shown_with_the_number_of_clusters(n_clusters):
+    X = make_blobs(300, 3, 2, seed=1)[0]
+    model = SpectralClustering(n_clusters, random_state=0).fit(X)
+    ax = plot.eigenvalues(model)
+    _, dots = ax.collections
+    np.testing.assert_allclose(np.asarray(dots.get_offsets())[:, 1], model.eigenvalues_)
+    assert ax.texts[0].get_text().startswith(f"{model.n_clusters_} cluster")
+    tones = [tuple(tone) for tone in dots.get_facecolors()]
+    assert tones.count(tones[0]) == model.n_clusters_
+
+
+@pytest.mark.parametrize("given", ["rows", "frame", "sparse", "nothing"])
+def test_anchors_of_one_part_are_joined(given):
+    X, _ = make_moons(600, noise=0.04, seed=0)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    form = {"rows": X, "frame": frame, "sparse": sp.csr_array(X), "nothing": None}[given]
+    model = SpectralClustering(2, random_state=0, anchors=100).fit(frame if form is frame else X)
+    ax = plot.anchor_graph(model, form)
+    lines, *clouds = ax.collections
+    assert sum(len(c.get_offsets()) for c in clouds) == len(model.anchors_)
+    assert len(lines.get_segments()) > len(model.anchors_)
+    ends = np.concatenate(lines.get_segments())
+    places = np.concatenate([c.get_offsets() for c in clouds])
+    assert {tuple(end) for end in ends} <= {tuple(place) for place in places}
+
+
+def test_models_without_a_graph_say_so(model):
+    for draw in (plot.eigenvalues, plot.anchor_graph):
+        with pytest.raises(ValueError, match="has no neighbour graph; pass a fitted Spectral"):
+            draw(model)

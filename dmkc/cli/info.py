@@ -19,6 +19,8 @@ from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file, load, read_description
 
 EXAMPLE = "dmkc info run"
+CARE = "treat the file with the care the data need"
+ANCHORS = f"centroids of training rows, or the rows where these are few, scaled: {CARE}"
 PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
 
 
@@ -69,9 +71,11 @@ def describe_model(text: str) -> dict[str, Any]:
     if model._has_scores:
         found["scores"] = len(model.model_.biases)
     found["precision"] = np.dtype(columns.dtype).name
-    if model._has_kernels:
+    if model._has_kernels and "landmarks" in model.parameters():
         marks, what = columns.n_landmarks, _landmark_kind(model, stored)
         found["landmarks"] = f"The file holds {marks} landmarks, which are {what}."
+    if model._has_kernels and (points := _anchors(columns)):
+        found["anchors"] = f"The file holds {points} anchors, which are {ANCHORS}."
     return found | {
         "fitted": fitted_values(model),
         "parameters": {k: _plain(v) for k, v in model.get_params().items() if k != "client"},
@@ -121,12 +125,18 @@ def _array(array: Any) -> dict[str, Any]:
     }
 
 
+def _anchors(plan: Any) -> int:
+    """How many anchors of neighbour graphs there are; kernels may share them."""
+    found = [fitted.state().get("anchors") for fitted in plan.fitted]
+    return sum(len(points) for points in {id(p): p for p in found if p is not None}.values())
+
+
 def _landmark_kind(model: Any, stored: dict[str, Any]) -> str:
     if "landmarks" in stored["left_out"]:
         return "rows given by the caller, scaled"
     if model.landmarks == "kmeans":
         return "centroids of training rows, scaled (training rows where there were few)"
-    return "training rows, scaled: treat the file with the care the data need"
+    return f"training rows, scaled: {CARE}"
 
 
 def _plain(value: Any) -> Any:

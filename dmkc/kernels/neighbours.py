@@ -53,12 +53,13 @@ class Neighbours(Kernel):
 
     Examples
     --------
-    >>> from dmkc import MultipleKernelClustering, Neighbours
-    >>> from dmkc.datasets import make_moons
-    >>> X, y = make_moons(500, noise=0.05, seed=0)
-    >>> model = MultipleKernelClustering(kernels=[Neighbours(10)], random_state=0).fit(X)
-    >>> sorted({int((model.labels_[y == label]).mean()) for label in (0, 1)})
-    [0, 1]
+    >>> from dmkc import MultipleKernelClustering, Neighbours, metrics
+    >>> from dmkc.datasets import make_blobs
+    >>> X, y = make_blobs(300, 4, 3, spread=0.5, seed=2)
+    >>> bank = [Neighbours(10), "linear"]
+    >>> model = MultipleKernelClustering(3, kernels=bank, random_state=0).fit(X)
+    >>> metrics.accuracy(y, model.labels_)
+    1.0
     """
 
     shows_clusters: ClassVar[bool] = True
@@ -75,13 +76,13 @@ class Neighbours(Kernel):
         if not isinstance(self.anchors, Integral):
             object.__setattr__(self, "anchors", _points(self.anchors))
         else:
-            _check_whole("anchors", self.anchors, 2)
+            _check_whole("anchors", self.anchors, 1)  # all that equal rows have
 
     @property
     def title(self) -> str:
         walk = "" if self.steps is None else f", {self.steps} steps"
-        some = "some" if self.k is None else self.k
-        return f"Neighbours, {some} of {self._count} anchors{walk}"
+        some = "" if self.k is None else f", {self.k}"
+        return f"Neighbours{some} of {self._count} anchors{walk}"
 
     @property
     def _count(self) -> int:

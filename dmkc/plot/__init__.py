@@ -2,6 +2,7 @@
 
 from dmkc.plot.choice import alternatives, candidates
 from dmkc.plot.clusters import embedding, margins, sizes
+from dmkc.plot.graphs import anchor_graph, eigenvalues
 from dmkc.plot.models import (
     convergence,
     feature_importances,
@@ -15,9 +16,11 @@ from dmkc.plot.style import COLOURS, has_margin, kernel_names
 __all__ = [
     "COLOURS",
     "alternatives",
+    "anchor_graph",
     "candidates",
     "cluster_sizes",
     "convergence",
+    "eigenvalues",
     "embedding",
     "feature_importances",
     "has_margin",

@@ -25,7 +25,7 @@ def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup
     records = choice.records
     numbers = "chosen" in records[0]
     words = (
-        "Mean of the criteria of every number of clusters, each rescaled to 0..1."
+        choice.score
         if numbers
         else "Score of every candidate on a sample of the rows; those with a number are offered as "
         "choices, and the first was refined on all rows."

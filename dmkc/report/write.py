@@ -42,6 +42,8 @@ DRAWINGS: dict[str, Callable[[Any, Any, Any], Axes]] = {
     "convergence": lambda model, rows, labels: plot.convergence(model),
     "kernel_weights": lambda model, rows, labels: plot.kernel_weights(model),
     "feature_importances": lambda model, rows, labels: plot.feature_importances(model),
+    "eigenvalues": lambda model, rows, labels: plot.eigenvalues(model),
+    "anchor_graph": lambda model, rows, labels: plot.anchor_graph(model, rows),
     "sizes": lambda model, rows, labels: plot.sizes(model, labels),
 }
 """How a picture that an estimator names is drawn, from it, sampled rows and the labels of all."""

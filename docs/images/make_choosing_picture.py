@@ -13,6 +13,7 @@ QUESTIONS = (
     ("Do you know of some pairs of rows that\nthey belong together, or do not?", "odm"),
     ("Do you want to know which\ncolumns separate the clusters?", "planes"),
     ("Are the clusters round, and of\nsimilar size, in the columns?", "kmeans"),
+    ("Do they have odd shapes, with\nthin places between them?", "spectral"),
     ("Do you want kernel k-means, to compare\nwith it or because it needs one pass?", "kernel"),
     ("Do you know the kernel, or\nneed a model of few vectors?", "skmmc"),
 )
@@ -20,6 +21,7 @@ ANSWERS = {
     "odm": "MarginDistributionClustering",
     "planes": "NonparallelPlaneClustering",
     "kmeans": "KMeans",
+    "spectral": "SpectralClustering",
     "kernel": (
         "KernelKMeans: one kernel\n"
         "MultipleKernelKMeans: learned weights\n"

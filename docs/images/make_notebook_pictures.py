@@ -21,6 +21,7 @@ PLACES = {
     "constraints": "Six rounds",
     "which-columns": "How strict?",
     "multiple-kernel-k-means": "What the weights say",
+    "neighbour-graphs": "The graph",
 }
 """The first picture below this heading is what is seen."""
 SEEN = """(words) => {

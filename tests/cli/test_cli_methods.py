@@ -6,13 +6,14 @@ import re
 import numpy as np
 import pytest
 import yaml
+import zarr
 
 from dmkc.cli.app import build_parser
 from dmkc.cli.options import flags, help_of, methods_with, parameters
 from dmkc.clusterers.registry import ESTIMATORS
 
 COMMANDS = ("fit", "select", "plan", "submit")
-QUICK = {"mkc": ("--rank", 20), "planes": (), "kmeans": ()}
+QUICK = {"mkc": ("--rank", 20), "planes": (), "kmeans": (), "spectral": ()}
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_the_help_of_a_method_shows_its_own_options_choices_and_defaults(help_te
 def test_only_methods_that_choose_a_number_offer_it(help_text, call, x):
     for method in ESTIMATORS:
         offered = "--clusters auto|N|N-N" in help_text("fit", "--method", method)
-        assert offered == (method in ("mkc", "skmmc"))
+        assert offered == (method in ("mkc", "skmmc", "spectral"))
         assert ("--auto " in help_text("fit", "--method", method)) == (method == "mkc")
     said = call("fit", x, "--method", "planes", "--clusters", "auto", "--out", "run", code=2)
     assert "n_clusters is given as 'auto', which is not a whole number" in said.err
@@ -121,6 +122,37 @@ def test_metrics_and_info_say_what_the_model_says(call, x, tmp_path, method):
     assert ("kernel_weights" in found) == (method != "kmeans")
     shown = json.loads(call("info", "run/model.zarr", "--json").out)["fitted"]
     assert shown == {name: found[name] for name in shown}
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--method", "spectral", "--neighbours", 15), {"neighbours": 15}),
+        (("--method", "spectral", "--clusters", "auto"), {"n_clusters": "auto"}),
+        (("--method", "spectral", "--clusters", "2-4", "--anchors", 50), {"n_clusters": [2, 4]}),
+        (("--kernels", "neighbours,linear"), {"kernels": ["neighbours", "linear"]}),
+        (("--kernels", "neighbours:15"), {"kernels": ["neighbours:15"]}),
+    ],
+)
+def test_neighbour_graphs(call, x, tmp_path, words, wanted):
+    call("fit", x, *words, "--seed", 0, "--quiet", "--out", "run")
+    written = yaml.safe_load((tmp_path / "run" / "params.yaml").read_text())
+    assert {name: written[name] for name in wanted} == wanted
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["clusters"] == 2
+    said = call("info", "run/model.zarr").out
+    assert "anchors, which are centroids of training rows, or the rows where" in said
+    call("predict", "run", x, "--out", "again.zarr")
+    fitted = np.asarray(zarr.open_array(tmp_path / "run" / "labels.zarr"))
+    np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "again.zarr")), fitted)
+
+
+def test_mistakes_with_neighbour_graphs(call, x):
+    for words, sentence in (
+        (("--method", "spectral", "--neighbours", 0), "neighbours must be an integer of at least"),
+        (("--kernels", "neighbours:0"), "k must be a whole number of at least 1"),
+        (("--neighbours", 5), "spectral alone has it"),
+    ):
+        assert sentence in call("fit", x, *words, "--out", "run", code=2).err
 
 
 def test_a_submitted_fit_is_checked_before_it_is_queued(call, x, tmp_path):

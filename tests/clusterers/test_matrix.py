@@ -58,6 +58,8 @@ OPTIONS = {
     "kernels": {"kernels": ["linear", "gaussian:0.5", "laplacian"], "rank": 20},
     "each view": {"kernels": per_view(["linear", "gaussian:0.5"]), "rank": 20},
     "some columns": {"kernels": [dmkc.Linear(columns=[0, 3]), dmkc.Gaussian()], "rank": 20},
+    "graph": {"kernels": [dmkc.Neighbours(8), "linear"], "rank": 20},
+    "graphs": {"kernels": ["neighbours", dmkc.Neighbours(5, anchors=30, steps=0)]},
     "recomputed": {"feature_mode": "recompute", "sample_rows": 45},
     "stored": {"feature_mode": "store", "sample_rows": 45, "dtype": "float32"},
     "pipeline": {},

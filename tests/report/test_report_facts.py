@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from dmkc import MultipleKernelClustering, SparseKernelMMC, load, plot
+from dmkc import MultipleKernelClustering, SparseKernelMMC, SpectralClustering, load, plot
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.datasets import make_blobs, make_rings
 from dmkc.report import write_report
@@ -63,7 +63,9 @@ def test_every_method_has_a_report_in_memory_and_from_a_file(method, rows, tmp_p
     pages = []
     for each in (model, load(tmp_path / "m.zarr")):
         text = write_report(each, rows, tmp_path / "r.html", title="t").read_text()
-        text = re.sub(r"<section>\s*<h2>How sure.*?</section>", "", text, flags=re.S)  # not in files
+        text = re.sub(
+            r"<section>\s*<h2>How sure.*?</section>", "", text, flags=re.S
+        )  # not in files
         pages.append(re.sub(r'(href|id|clip-path|xlink:href)="[^"]*"', "", text))
         names = [picture.name for picture in each._pictures()]
         assert text.count("<svg") == len(names) and names[-1] == "sizes"
@@ -81,3 +83,12 @@ def test_one_cluster_has_a_report(method, rows, tmp_path):
 def test_only_scores_of_margins_have_a_margin(rows):
     for method, cls in ESTIMATORS.items():
         assert plot.has_margin(cls()) == (method in ("mkc", "skmmc", "odm"))
+
+
+def test_a_neighbour_graph_says_how_many_neighbours_were_used(rows, tmp_path):
+    model = SpectralClustering("auto", random_state=0).fit(rows)
+    found = facts_of(model, rows)
+    assert (found["neighbours"], found["anchors"]) == (20, 200)
+    text = write_report(model, rows, tmp_path / "r.html", title="t").read_text()
+    assert "eigenvalues of the graph rise" in text and "Mean of the criteria" not in text
+    assert [p.name for p in model._pictures()][-3:] == ["anchor_graph", "eigenvalues", "sizes"]

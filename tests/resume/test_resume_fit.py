@@ -69,6 +69,7 @@ def fit_with_ends(make, X, folder, scans, step, **fit):
 
 CASES = [(name, {}) for name in ESTIMATORS]
 CASES += [("mkc", {"n_clusters": 3}), ("mkc", {"train_rows": 2000, "polish": 2})]
+CASES += [("mkc", {"kernels": ["neighbours:8", "linear"]}), ("spectral", {"n_clusters": "auto"})]
 
 
 @pytest.mark.parametrize(("method", "more"), CASES)

@@ -69,8 +69,8 @@ class SpectralClustering(EmbeddedClusterer):
     Examples
     --------
     >>> from dmkc import SpectralClustering
-    >>> from dmkc.datasets import make_rings
-    >>> X, y = make_rings(1000, noise=0.05, seed=0)
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(1000, noise=0.05, seed=0)
     >>> model = SpectralClustering(2, random_state=0).fit(X)
     >>> float(round(max((model.labels_ == y).mean(), (model.labels_ != y).mean()), 2))
     1.0
@@ -201,18 +201,27 @@ class SpectralClustering(EmbeddedClusterer):
         return super().transform(X)
 
     def _facts(self) -> Facts:
-        return [("anchors", len(self.anchors_)), ("neighbours", self.neighbours)]
+        graph: Any = self.kernels_[0]
+        return [("anchors", len(self.anchors_)), ("neighbours", graph.k)]
 
     def _pictures(self) -> list[Picture]:
+        *others, sizes = super()._pictures()
+        others = [
+            picture for picture in others if picture.name != "kernel_weights"
+        ]  # of one kernel
+        graph = Picture(
+            "anchor_graph",
+            "Lines join anchors that share rows; black ones lead from cluster to cluster.",
+        )
         words = (
             "Of the graph of rows and anchors: as many are near zero as there are parts that hang "
             "together loosely."
         )
-        *others, sizes = super()._pictures()
-        return [*others, Picture("eigenvalues", words, beside=True), sizes]
+        return [*others, graph, Picture("eigenvalues", words, beside=True), sizes]
 
     def _choice(self) -> Choice | None:
-        return Choice(self.selection_, None, []) if self.selection_ else None
+        words = "How far the eigenvalues of the graph rise after every number of clusters."
+        return Choice(self.selection_, None, [], words) if self.selection_ else None
 
 
 def coordinates(features: FeatureMap, kernel: int, n_clusters: int) -> Embedding:
