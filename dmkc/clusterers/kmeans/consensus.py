@@ -135,7 +135,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
     """
 
     summary = "what many different clusterings agree on"
-    _has_scores = False
+    _per_row = ("labels_", "membership_")
     _minimised = "inertia"
     declared = (
         shared.N_CLUSTERS.but(
@@ -372,6 +372,14 @@ class ConsensusClustering(Clusterer[MemberRows]):
         pipeline, k = self.model_.share_pipeline(), self.n_clusters_
         rows = self._new_rows(X)
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
+
+    def transform(self, X: TableLike) -> PerRow:
+        """Every row's coordinates in the space in which k-means found the joint clusters."""
+        return super().transform(X)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
 
     def _feature_settings(
         self, n_rows: int, settings: ConsensusSettings, seed: int
