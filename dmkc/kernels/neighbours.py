@@ -67,7 +67,7 @@ class Neighbours(Kernel):
         if not isinstance(self.anchors, Integral):
             object.__setattr__(self, "anchors", _points(self.anchors))
         else:
-            _check_whole("anchors", self.anchors, 2)
+            _check_whole("anchors", self.anchors, 1)  # all that equal rows have
 
     @property
     def title(self) -> str:

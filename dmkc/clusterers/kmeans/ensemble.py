@@ -26,6 +26,7 @@ from dmkc.scan.base import LeafScan, Scan, leaves
 from dmkc.scan.grid import Node, fold_leaves
 
 BINS = 1000
+EDGES = np.arange(BINS + 1) / BINS
 """Steps in which agreement is counted, to find the rows with the least of it."""
 
 
@@ -168,9 +169,8 @@ class Agreement:
     def __call__(self, stored: RowRecord) -> np.ndarray:
         codes = stored.rows
         out = np.empty((len(codes), self.shares.shape[1]))
-        share = np.full(codes.shape, 1.0 / codes.shape[1])
-        combine(codes, share, self.shares, np.zeros(out.shape[1]), out, 0)
-        return out
+        combine(codes, np.ones(codes.shape), self.shares, np.zeros(out.shape[1]), out, 0)
+        return out / codes.shape[1]  # at the end, so that full agreement is 1 and not nearly so
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,8 @@ class AgreementScan(LeafScan):
         weights = record.weights_in(np.dtype(np.float64))
         labels, own = self.own.nearest(record), self.own(record)
         k = len(self.own.nearest.centres)
-        bins = np.minimum((own * BINS).astype(np.int64), BINS - 1)
+        # by the edges themselves: a row is below one of them here if it is when it is labelled
+        bins = np.clip(np.searchsorted(EDGES, own, side="right") - 1, 0, BINS - 1)
         return (
             np.bincount(labels, weights, minlength=k),
             np.bincount(labels, weights * own, minlength=k),
