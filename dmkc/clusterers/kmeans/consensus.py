@@ -37,13 +37,7 @@ from dmkc.clusterers.kmeans.spectral import (
     widest_gap,
 )
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.parameters import (
-    Integer,
-    IntegerOrRange,
-    Number,
-    Parameter,
-    shared,
-)
+from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
@@ -377,15 +371,27 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _facts(self) -> Facts:
         members = self.model_.embedding.plan
         found = [("clusterings", members.width), ("clusters of all of them", members.n_clusters)]
-        return [*found, ("mean agreement", f"{float(np.mean(self.stability_)):.3f}")]
+        found.append(("mean agreement", f"{float(np.mean(self.stability_)):.3f}"))
+        least = self.model_.least_agreement
+        return [*found, ("noise is below an agreement of", f"{least:.3f}")] if least else found
 
     def _pictures(self) -> list[Picture]:
         words = (
             "Of the graph of rows and clusters: as many are near zero as there are groups of rows "
             "that clusterings keep together."
         )
-        *others, sizes = super()._pictures()
-        return [*others, Picture("eigenvalues", words, beside=True), sizes]
+        agreed = (
+            "How far the members agree about a row; rows on the left are between clusters, or in "
+            "none."
+        )
+        embedding, *others, sizes = super()._pictures()
+        sure = [Picture("membership", agreed)] if self.n_clusters_ > 1 else []
+        spectrum = Picture("eigenvalues", words, beside=True)
+        return [embedding, *sure, *others, spectrum, sizes]
+
+    def _metrics(self) -> dict[str, Any]:
+        least = self.model_.least_agreement
+        return super()._metrics() | {"stability": self.stability_, "least_agreement": least}
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
