@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -68,7 +68,6 @@ class ConsensusFit(FitEnd):
     """Joint clusters, and how far the clusterings agree about them."""
 
     model: ConsensusModel
-    eigenvalues: np.ndarray
     objective: float
     inertia: float
     stability: np.ndarray
@@ -83,8 +82,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     Attributes
     ----------
-    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size, and
-        noise is -1.
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size, the
+        noise near them included, and noise is -1.
     membership_ : for every row, how far the members agree that it belongs to its cluster, 0 to 1.
     stability_ : ndarray, the mean membership of every cluster's rows.
     eigenvalues_ : ndarray, the smallest eigenvalues of the normalised Laplacian of the graph of
@@ -115,6 +114,12 @@ class ConsensusClustering(Clusterer[MemberRows]):
     >>> X, y = make_moons(600, noise=0.1, seed=0)
     >>> model = ConsensusClustering(2, random_state=0).fit(X)
     >>> bool(model.membership_.min() > 0.5)
+    True
+    >>> model.predict_proba(X[:3]).shape
+    (3, 2)
+    >>> noisy = ConsensusClustering(2, members=["kmeans", "spectral"], least_agreement=0.8)
+    >>> noisy = noisy.set_params(random_state=0).fit(X)
+    >>> bool((noisy.labels_ == -1).any())
     True
     """
 
@@ -283,11 +288,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
         totals = weights.sum(axis=1, keepdims=True)
         shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1.0 / k)
         model = ConsensusModel(embedding, found.value.centres, shares, 0.0)
-        own_agreement = OwnAgreement(nearest, model.agreement)
-        sizes, agreed, spread = rows.run(AgreementScan(own_agreement))
+        agreement = AgreementScan(OwnAgreement(nearest, model.agreement))
+        sizes, agreed, spread = rows.run(agreement)
         fit = ConsensusFit(
-            model=ConsensusModel(embedding, found.value.centres, shares, self._least(spread)),
-            eigenvalues=eigenvalues,
+            model=replace(model, least_agreement=self._least(spread)),
             objective=float(eigenvalues[:k].sum()),
             inertia=found.value.inertia,
             stability=agreed / np.where(sizes > 0, sizes, 1.0),
@@ -380,10 +384,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
             "Of the graph of rows and clusters: as many are near zero as there are groups of rows "
             "that clusterings keep together."
         )
-        agreed = (
-            "How far the members agree about a row; rows on the left are between clusters, or in "
-            "none."
-        )
+        agreed = "How far the members agree about a row; rows on the left are between clusters."
         embedding, *others, sizes = super()._pictures()
         sure = [Picture("membership", agreed)] if self.n_clusters_ > 1 else []
         spectrum = Picture("eigenvalues", words, beside=True)
