@@ -90,6 +90,11 @@ def contingency(truth: PerRow, labels: PerRow, sample_weight: PerRow = None) -> 
     return result
 
 
+def cluster_name(label: Any) -> str:
+    """A cluster by its label; -1 is noise."""
+    return "noise" if label == -1 else f"cluster {label}"
+
+
 def _vector(name: str, value: Any) -> Any:
     """A one-dimensional NumPy or Dask array (of known chunks) of what was passed."""
     if hasattr(value, "to_dask_array"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from dmkc.cli.common import Commands, add_cluster, add_command, client_of, print_pairs
 from dmkc.cli.labels import read_labels
+from dmkc.contingency import cluster_name
 from dmkc.errors import UserError
 from dmkc.metrics import Contingency, all_metrics, contingency
 
@@ -56,7 +57,7 @@ def _print_table(counted: Contingency) -> None:
     if table.shape[1] > MOST_CLUSTERS:
         print(f"(a table of {table.shape[0]} x {table.shape[1]} cells; --json prints it)")
         return
-    head = ["class", *(f"cluster {cluster}" for cluster in counted.clusters.tolist())]
+    head = ["class", *map(cluster_name, counted.clusters.tolist())]
     lines = [head]
     for name, row in zip(counted.classes.tolist(), table.tolist(), strict=True):
         lines.append([str(name), *map(str, row)])

@@ -259,8 +259,10 @@ def _fit(
     runs.clear_results(folder)
     runs.write_text(folder / "params.yaml", params)
     model.save(folder / "model.zarr")
-    n = write_stored_labels(model.labels_, table.X, folder / "labels.zarr", False, args.quiet)
-    log.info("%d labels written", n)
+    for name in model._per_row:
+        target = folder / f"{name.removesuffix('_')}.zarr"
+        n = write_stored_labels(vars(model)[name], table.X, target, False, args.quiet)
+        log.info("%d %s written", n, target.stem)
     found = _metrics(model, folder, n, seconds)
     if truth is not None:
         if len(truth) != n:
@@ -303,11 +305,13 @@ def _truth(where: str, table: Table) -> Any:
 
 
 def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:
+    sizes, noise = cluster_sizes(folder / "labels.zarr")
     found = {
         "rows": n,
         "columns": int(model.n_features_in_),
         "clusters": model.n_clusters_,
-        "cluster_sizes": cluster_sizes(folder / "labels.zarr"),
+        "cluster_sizes": sizes,
+        **({"noise_rows": noise} if noise else {}),
         "seconds": round(seconds, 3),
     }
     found |= fitted_values(model)

@@ -59,14 +59,15 @@ def write_labels(
     return n
 
 
-def cluster_sizes(path: Path) -> list[int]:
-    """How many rows each label has in a stored array, read chunk by chunk."""
+def cluster_sizes(path: Path) -> tuple[list[int], int]:
+    """Rows of each cluster in a stored array, read chunk by chunk, and rows of noise."""
     array: Any = zarr.open_array(store=path, mode="r")
-    sizes = np.zeros(0, dtype=np.int64)
+    sizes = np.zeros(1, dtype=np.int64)  # the first is noise, whose label is -1
     for start in range(0, array.shape[0], CHUNK_ROWS):
-        part = np.bincount(array[start : start + CHUNK_ROWS], minlength=len(sizes))
+        part = np.bincount(array[start : start + CHUNK_ROWS] + 1, minlength=len(sizes))
         sizes = np.pad(sizes, (0, len(part) - len(sizes))) + part
-    return sizes.tolist()
+    noise, *clusters = sizes.tolist()
+    return clusters, noise
 
 
 def read_labels(where: str) -> Any:

@@ -215,8 +215,8 @@ def _shorten(parser: argparse.ArgumentParser, command: str) -> None:
     listed = "\n".join(f"  {name:<15} {cls.summary}" for name, cls in ESTIMATORS.items())
     first = next(iter(ESTIMATORS))
     parser.epilog = (
-        f"methods:\n{listed}\n\n"
-        f"all options of a method: dmkc {command} --method {first} --help\n\n{parser.epilog}"
+        f"methods (all options of one: dmkc {command} --method {first} --help):\n{listed}\n\n"
+        f"{parser.epilog}"
     )
 
 

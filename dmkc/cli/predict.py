@@ -38,8 +38,11 @@ def run(args: argparse.Namespace) -> None:
     with client_of(args):
         labels = model.predict(table.X)
         write_stored_labels(labels, table.X, path, args.force, args.quiet)
-    for cluster, size in enumerate(cluster_sizes(path)):
+    sizes, noise = cluster_sizes(path)
+    for cluster, size in enumerate(sizes):
         print(f"cluster {cluster}  {size} rows")
+    if noise:
+        print(f"noise      {noise} rows")
 
 
 def model_path(text: str) -> str:

@@ -33,7 +33,8 @@ from dmkc.resume.journal import NAME as JOURNAL
 FORMATS = ("dmkc-labels", "dmkc-dataset")
 RUN_MARK = "# dmkc run\n"
 LOG = "log.txt"
-RESULTS = ("params.yaml", "model.zarr", "labels.zarr", "metrics.json", "report.html")
+STORES = ("model.zarr", "labels.zarr", "membership.zarr")
+RESULTS = ("params.yaml", *STORES, "metrics.json", "report.html")
 ORDER, STATUS, JOB = "run.json", "status.json", "job.json"
 DONE = "finished"
 FORMAT = "dmkc-run"

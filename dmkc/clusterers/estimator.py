@@ -84,6 +84,8 @@ class Described:
     """Parameters that `dmkc.select` chooses where they are "auto"."""
     _writes_init: ClassVar[bool] = False
     """Whether the class, or one that it derives from, has an `__init__` that somebody wrote."""
+    _per_row: ClassVar[tuple[str, ...]] = ("labels_",)
+    """Fitted values of the rows of the fit, which are no part of the model."""
     _has_scores: ClassVar[bool] = False
     """Whether the model decides by scores, so that there is a decision function."""
     _has_margin: ClassVar[bool] = False

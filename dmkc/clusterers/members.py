@@ -103,9 +103,8 @@ class Agreement:
     def __call__(self, stored: RowRecord) -> np.ndarray:
         codes = stored.rows
         out = np.empty((len(codes), self.shares.shape[1]))
-        share = np.full(codes.shape, 1.0 / codes.shape[1])
-        combine(codes, share, self.shares, np.zeros(out.shape[1]), out, 0)
-        return out
+        combine(codes, np.ones(codes.shape), self.shares, np.zeros(out.shape[1]), out, 0)
+        return out / codes.shape[1]  # at the end, so that full agreement is 1 and not nearly so
 
 
 @dataclass(eq=False)

@@ -127,6 +127,7 @@ def _describe(model: RowClusterer) -> dict[str, Any]:
     if estimator_class(cls.__name__) is not cls:
         raise ModelFileError(f"Models of the class {cls.__qualname__} cannot be saved.")
     kind = kind_of(model.model_)
+    left = ("model_", *model._per_row)
     parameters, fitted, left_out = {}, {}, {}
     for name, value in model.get_params(deep=False).items():
         if name == "client":
@@ -138,7 +139,7 @@ def _describe(model: RowClusterer) -> dict[str, Any]:
         except NotStorable as problem:
             left_out[name] = str(problem)
     for name, value in vars(model).items():
-        if not name.endswith("_") or name.startswith("_") or name in ("model_", "labels_"):
+        if not name.endswith("_") or name.startswith("_") or name in left:
             continue
         try:
             fitted[name] = encode(value)

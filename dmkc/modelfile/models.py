@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +10,11 @@ import numpy as np
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.embedded import PartitionModel
 from dmkc.clusterers.model import KernelModel
-from dmkc.kernels import FeatureMap
+from dmkc.kernels import FeatureMap, KernelPlan
 from dmkc.kernels.base import StoredMap, map_of
 from dmkc.kernels.unit import Embedding, RowScales
-from dmkc.modelfile.plans import StoredPlan, build_plan, plan_arrays, plan_settings, read_plan
+from dmkc.modelfile.consensus import Consensus
+from dmkc.modelfile.kinds import ModelKind, PlanKind, check_arrays, named_kind
 from dmkc.modelfile.values import Arrays, ModelFileError, read_count, read_flag, read_precision
 from dmkc.scan.assign import Frame
 
@@ -23,71 +22,32 @@ DECISIONS = ("none", "sign", "largest", "nearest")
 OWN = ("tilts", "squares", "factors", "matrix", "offsets", "centres")
 
 
-class ModelKind(ABC):
-    """One kind of model; `read` gives checked settings, which `array_names` and `build` take."""
-
-    name: str
-    model: type
-
-    @abstractmethod
-    def settings(self, model: Any) -> dict[str, Any]:
-        """What is not an array."""
-
-    @abstractmethod
-    def arrays(self, model: Any) -> Mapping[str, Any]:
-        """Every array by its name in the file."""
-
-    @abstractmethod
-    def read(self, stored: dict[str, Any]) -> Any:
-        """Settings from a file, checked."""
-
-    @abstractmethod
-    def array_names(self, settings: Any) -> list[str]:
-        """The arrays that such a model has."""
-
-    @abstractmethod
-    def build(self, settings: Any, arrays: Arrays, n_columns: Any) -> Any:
-        """The model, once all shapes are known to fit together."""
-
-
-def check_arrays(arrays: Arrays, wanted: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that do not fit together or hold values that are not finite."""
-    for name, shape in wanted.items():
-        if arrays[name].shape != shape:
-            raise ModelFileError(
-                f"The array {name!r} has shape {arrays[name].shape} where the other arrays of the "
-                f"model ask for {shape}."
-            )
-        if not np.isfinite(arrays[name]).all():
-            raise ModelFileError(f"The array {name!r} holds values that are not finite.")
-
-
 @dataclass(frozen=True)
 class ScoreSettings:
-    """What a file says of a model of scores beside its arrays."""
+    """What a file says of a model of scores beside its plan and its arrays."""
 
-    plan: StoredPlan
     mapped: list[bool]
     """Which kernels have an array that maps stored values to features."""
     decision: str
     """How scores become labels."""
 
 
-class KernelScores(ModelKind):
+class KernelScores(PlanKind):
     """Scores on kernel features."""
 
     name = "kernel-scores"
     model = KernelModel
 
-    def settings(self, model: KernelModel) -> dict[str, Any]:
-        return plan_settings(model.features.plan) | {
-            "direct": [stored.array is None for stored in model.features.maps],
-            "decision": model.decision,
-        }
+    def plan_of(self, model: KernelModel) -> KernelPlan:
+        return model.features.plan
 
-    def arrays(self, model: KernelModel) -> dict[str, Any]:
+    def own_settings(self, model: KernelModel) -> dict[str, Any]:
+        direct = [stored.array is None for stored in model.features.maps]
+        return {"direct": direct, "decision": model.decision}
+
+    def own_arrays(self, model: KernelModel) -> dict[str, Any]:
         features = model.features
-        found: dict[str, Any] = plan_arrays(features.plan) | {"scales": features.scale}
+        found: dict[str, Any] = {"scales": features.scale}
         for k, (mean, stored) in enumerate(zip(features.mean, features.maps, strict=True)):
             found[f"mean_{k}"] = mean
             if stored.array is not None:
@@ -98,25 +58,23 @@ class KernelScores(ModelKind):
             "kernel_weights": model.kernel_weights,
         }
 
-    def read(self, stored: dict[str, Any]) -> ScoreSettings:
-        plan, direct = read_plan(stored), stored.get("direct")
-        if not isinstance(direct, list) or len(direct) != len(plan.kernels):
+    def read_own(self, stored: dict[str, Any], n_kernels: int) -> ScoreSettings:
+        direct = stored.get("direct")
+        if not isinstance(direct, list) or len(direct) != n_kernels:
             raise ModelFileError("The file does not say which kernels use the columns directly.")
         if not all(isinstance(plain, bool) for plain in direct):
             raise ModelFileError("The file does not say which kernels use the columns directly.")
         decision = stored.get("decision", "largest")
         if decision not in DECISIONS:
             raise ModelFileError(f"Scores cannot be decided by {decision!r}.")
-        return ScoreSettings(plan, [not plain for plain in direct], decision)
+        return ScoreSettings([not plain for plain in direct], decision)
 
-    def array_names(self, settings: ScoreSettings) -> list[str]:
+    def own_names(self, settings: ScoreSettings) -> list[str]:
         each = [f"mean_{k}" for k in range(len(settings.mapped))]
         maps = [f"whitening_{k}" for k, mapped in enumerate(settings.mapped) if mapped]
-        own = ["scales", "weights", "biases", "kernel_weights"]
-        return [*settings.plan.array_names, *each, *maps, *own]
+        return [*each, *maps, "scales", "weights", "biases", "kernel_weights"]
 
-    def build(self, settings: ScoreSettings, arrays: Arrays, n_columns: Any) -> KernelModel:
-        plan = build_plan(settings.plan, arrays, n_columns)
+    def build_on(self, plan: KernelPlan, settings: ScoreSettings, arrays: Arrays) -> KernelModel:
         maps: list[StoredMap] = []
         wanted: dict[str, tuple[int, ...]] = {}
         for k, fitted in enumerate(plan.fitted):
@@ -191,29 +149,28 @@ class Centres(ModelKind):
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """What a file says of an embedding beside its arrays."""
+    """What a file says of an embedding beside its plan and its arrays."""
 
-    plan: StoredPlan
     cosine: bool
     unit_rows: bool
 
 
-class Partitions(ModelKind):
+class Partitions(PlanKind):
     """Centroids in an embedding of kernel columns."""
 
     name = "partition"
     model = PartitionModel
 
-    def settings(self, model: PartitionModel) -> dict[str, Any]:
-        embedding = model.embedding
-        return plan_settings(embedding.plan) | {
-            "cosine": bool(embedding.scales.cosine),
-            "unit_rows": bool(embedding.unit_rows),
-        }
+    def plan_of(self, model: PartitionModel) -> KernelPlan:
+        return model.embedding.plan
 
-    def arrays(self, model: PartitionModel) -> dict[str, Any]:
+    def own_settings(self, model: PartitionModel) -> dict[str, Any]:
+        embedding = model.embedding
+        return {"cosine": bool(embedding.scales.cosine), "unit_rows": bool(embedding.unit_rows)}
+
+    def own_arrays(self, model: PartitionModel) -> dict[str, Any]:
         embedding, scales = model.embedding, model.embedding.scales
-        return plan_arrays(embedding.plan) | {
+        return {
             "tilts": scales.tilts,
             "squares": scales.squares,
             "factors": scales.factors,
@@ -222,15 +179,18 @@ class Partitions(ModelKind):
             "centres": model.centres,
         }
 
-    def read(self, stored: dict[str, Any]) -> EmbeddingSettings:
-        cosine, unit_rows = read_flag(stored, "cosine"), read_flag(stored, "unit_rows")
-        return EmbeddingSettings(read_plan(stored), cosine, unit_rows)
+    def read_own(self, stored: dict[str, Any], n_kernels: int) -> EmbeddingSettings:
+        return EmbeddingSettings(read_flag(stored, "cosine"), read_flag(stored, "unit_rows"))
 
-    def array_names(self, settings: EmbeddingSettings) -> list[str]:
-        return [*settings.plan.array_names, *OWN]
+    def own_names(self, settings: EmbeddingSettings) -> list[str]:
+        return list(OWN)
 
-    def build(self, settings: EmbeddingSettings, arrays: Arrays, n_columns: Any) -> PartitionModel:
-        plan = build_plan(settings.plan, arrays, n_columns, diagonals=settings.cosine)
+    def needs_diagonals(self, settings: EmbeddingSettings) -> bool:
+        return settings.cosine
+
+    def build_on(
+        self, plan: KernelPlan, settings: EmbeddingSettings, arrays: Arrays
+    ) -> PartitionModel:
         if arrays["centres"].ndim != 2 or not len(arrays["centres"]):
             raise ModelFileError("The model has no clusters.")
         (k, dimensions), count, width = arrays["centres"].shape, len(plan.fitted), plan.offsets[-1]
@@ -252,7 +212,8 @@ class Partitions(ModelKind):
         return PartitionModel(embedding, arrays["centres"])
 
 
-KINDS: tuple[ModelKind, ...] = (KernelScores(), Centres(), Partitions())
+ALONE: tuple[ModelKind, ...] = (KernelScores(), Centres(), Partitions())
+KINDS = (*ALONE, Consensus(ALONE))
 """The first is what files of the first release hold without saying so."""
 
 
@@ -265,8 +226,4 @@ def kind_in(stored: Any) -> ModelKind:
     """The kind that a file's description names."""
     if not isinstance(stored, dict):
         raise ModelFileError("The description of the model is missing from the file.")
-    name = stored.get("kind", KINDS[0].name)
-    for kind in KINDS:
-        if kind.name == name:
-            return kind
-    raise ModelFileError(f"The file holds a model of the unknown kind {name!r}.")
+    return named_kind(stored.get("kind", KINDS[0].name), KINDS)

@@ -1,7 +1,7 @@
 """Pictures of a fitted clusterer as Matplotlib axes, drawn from at most a few thousand rows."""
 
 from dmkc.plot.choice import alternatives, candidates
-from dmkc.plot.clusters import embedding, margins, sizes
+from dmkc.plot.clusters import embedding, margins, membership, sizes
 from dmkc.plot.graphs import anchor_graph, eigenvalues
 from dmkc.plot.models import (
     convergence,
@@ -28,6 +28,7 @@ __all__ = [
     "kernel_weights",
     "layers",
     "margins",
+    "membership",
     "sample",
     "selection_path",
     "sizes",

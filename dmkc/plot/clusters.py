@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.rows import cluster_sizes, sample, take
+from dmkc.plot.rows import sample, sizes_and_noise, take
 from dmkc.plot.style import (
-    COLOURS,
     GREY,
     PALE,
     axes_of,
@@ -20,6 +19,7 @@ from dmkc.plot.style import (
     legend,
     names_and_tones,
     note,
+    tone_of,
 )
 from dmkc.typing import PerRow, TableLike
 
@@ -39,8 +39,9 @@ def sizes(model: Any, labels: PerRow = None, ax: Axes | None = None) -> Axes:
     'rows'
     """
     check_is_fitted(model)
-    counts = cluster_sizes(model.labels_ if labels is None else labels, model.n_clusters_)
-    names, tones = names_and_tones(len(counts))
+    counts, noise = sizes_and_noise(model.labels_ if labels is None else labels, model.n_clusters_)
+    names, tones = names_and_tones(len(counts), noise > 0)
+    counts = np.array([*counts, *([noise] if noise else [])])
     text = [f"{n:,} ({100 * n / counts.sum():.1f} %)" for n in counts]
     return bars(axes_of(ax, "Cluster sizes", len(names)), counts, names, text, tones, "rows")
 
@@ -94,9 +95,10 @@ def scattered(ax: Axes, places: np.ndarray, found: np.ndarray, given: bool = Fal
     size = float(np.clip(6000 / len(places), 3, 16))
     for k, value in enumerate(np.unique(found)):
         here = found == value
-        tone = COLOURS[(k if given else int(value)) % len(COLOURS)]
+        tone = tone_of(k if given else int(value))
         # Shares, because a sample does not tell how many rows there are.
-        text = f"{value}: {100 * here.mean():.0f} %"
+        name = "noise" if value == -1 and not given else value
+        text = f"{name}: {100 * here.mean():.0f} %"
         x, y = places[here].T
         cloud = ax.scatter(x, y, size, tone, lw=0, alpha=0.65, label=text, zorder=2)
         cloud.set_rasterized(len(places) > RASTER_ABOVE)
@@ -138,6 +140,35 @@ def margins(
     ax.set_ylim(0, 1.16 * ax.get_ylim()[1])
     note(ax, 0 if two else 0.5, f"{100 * (abs(scores) < 1).mean():.0f} % in the margin", "center")
     legend(ax, loc="best" if two else "center left", reverse=True)
+    return ax
+
+
+def membership(
+    model: Any, X: TableLike, max_points: int = 5000, seed: int = 0, ax: Axes | None = None
+) -> Axes:
+    """How sure the labels of sampled rows are: the share of the own cluster in `predict_proba`.
+
+    Examples
+    --------
+    >>> from dmkc import ConsensusClustering, plot
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(300, noise=0.1, seed=0)
+    >>> model = ConsensusClustering(2, random_state=0, noise=0.1).fit(X)
+    >>> plot.membership(model, X).get_xlabel()
+    'membership'
+    """
+    _, rows = sample(X, max_points, seed)
+    shares, found = np.asarray(model.predict_proba(rows)), np.asarray(model.predict(rows))
+    # of noise, which is nobody's, that of the cluster which comes first
+    own = np.where(found < 0, shares.max(axis=1), shares[np.arange(len(found)), found])
+    ax = axes_of(ax, "Membership")
+    noise = bool((found < 0).any())
+    names, tones = names_and_tones(model.n_clusters_, noise)
+    parts = [own[found == k] for k in [*range(model.n_clusters_), *([-1] * noise)]]
+    look: Any = {"histtype": "stepfilled", "stacked": True, "lw": 0, "zorder": 2}
+    ax.hist(parts, np.linspace(0, 1, 41).tolist(), color=tones, label=names, **look)
+    ax.set(xlabel="membership", ylabel="sampled rows", xlim=(0, 1))
+    legend(ax, loc="upper left", reverse=True)
     return ax
 
 

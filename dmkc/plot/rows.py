@@ -63,13 +63,21 @@ def take(values: Any, positions: np.ndarray) -> np.ndarray:
 def cluster_sizes(labels: PerRow, n_clusters: int) -> np.ndarray:
     """Rows of every cluster, counted block by block where the labels are distributed.
 
+    Noise, whose label is -1, is left out.
+
     Examples
     --------
     >>> from dmkc import plot
     >>> plot.cluster_sizes([0, 0, 1], 3)
     array([2, 1, 0])
     """
+    return sizes_and_noise(labels, n_clusters)[0]
+
+
+def sizes_and_noise(labels: PerRow, n_clusters: int) -> tuple[np.ndarray, int]:
+    """Rows of every cluster, and rows of noise, whose label is -1."""
     counted = contingency(labels, labels)
-    sizes = np.zeros(max(n_clusters, int(counted.clusters.max()) + 1), dtype=np.int64)
-    sizes[counted.clusters.astype(int)] = counted.table.sum(axis=0)
-    return sizes
+    clusters, counts = counted.clusters.astype(int), counted.table.sum(axis=0)
+    sizes = np.zeros(max(n_clusters, int(clusters.max()) + 1), dtype=np.int64)
+    sizes[clusters[clusters >= 0]] = counts[clusters >= 0]
+    return sizes, int(counts[clusters < 0].sum())

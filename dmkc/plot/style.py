@@ -9,12 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.utils.validation import check_is_fitted
 
+from dmkc.contingency import cluster_name
 from dmkc.kernels import Kernel
 from dmkc.kernels.bank import bound
 
 # Okabe and Ito's colour-blind-safe palette without its yellow, which vanishes on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-GREY, PALE = "#8a8a8a", "#ececec"
+GREY, PALE, NOISE = "#8a8a8a", "#ececec", "#b0b0b0"
 
 
 def kernel_names(model: Any) -> list[str]:
@@ -68,8 +69,14 @@ def has_margin(model: Any) -> bool:
     return model._has_margin
 
 
-def names_and_tones(count: int) -> tuple[list[str], list[str]]:
-    return [f"cluster {k}" for k in range(count)], [COLOURS[k % len(COLOURS)] for k in range(count)]
+def names_and_tones(count: int, noise: bool = False) -> tuple[list[str], list[str]]:
+    """What clusters are called and the colours they have; noise stands behind them."""
+    labels = [*range(count), *([-1] * noise)]
+    return [cluster_name(k) for k in labels], [tone_of(k) for k in labels]
+
+
+def tone_of(label: int) -> str:
+    return NOISE if label == -1 else COLOURS[label % len(COLOURS)]
 
 
 def axes_of(ax: Axes | None, title: str, bars: int = 0) -> Axes:

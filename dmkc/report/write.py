@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc import plot
+from dmkc.contingency import cluster_name
 from dmkc.data import as_rows
 from dmkc.errors import UserError
+from dmkc.plot.rows import sizes_and_noise
 from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
 from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
@@ -38,6 +40,7 @@ METRIC_NAMES = {
 DRAWINGS: dict[str, Callable[[Any, Any, Any], Axes]] = {
     "embedding": lambda model, rows, labels: plot.embedding(model, rows),
     "margins": lambda model, rows, labels: plot.margins(model, rows),
+    "membership": lambda model, rows, labels: plot.membership(model, rows),
     "layers": lambda model, rows, labels: plot.layers(model),
     "convergence": lambda model, rows, labels: plot.convergence(model),
     "kernel_weights": lambda model, rows, labels: plot.kernel_weights(model),
@@ -47,7 +50,7 @@ DRAWINGS: dict[str, Callable[[Any, Any, Any], Axes]] = {
     "sizes": lambda model, rows, labels: plot.sizes(model, labels),
 }
 """How a picture that an estimator names is drawn, from it, sampled rows and the labels of all."""
-SAMPLED = ("embedding", "margins")
+SAMPLED = ("embedding", "margins", "membership")
 """Pictures of sampled rows, whose captions say how many."""
 
 
@@ -84,7 +87,7 @@ def write_report(
     labels = model._fitted("labels_")
     if labels is None:  # of a model from a file
         labels = model.predict(X)
-    sizes = plot.cluster_sizes(labels, model.n_clusters_)
+    sizes, noise = sizes_and_noise(labels, model.n_clusters_)
     _, drawn = plot.sample(X, SAMPLE)
     names = list(rows.column_names or (f"column {j}" for j in range(rows.n_columns)))
     body = [
@@ -113,7 +116,8 @@ def write_report(
     ]
     lead = (
         f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters_} "
-        f"cluster{'s' if model.n_clusters_ != 1 else ''}, by {type(model).__name__}"
+        f"cluster{'s' if model.n_clusters_ != 1 else ''}"
+        f"{f' and {noise:,} rows of noise' if noise else ''}, by {type(model).__name__}"
     )
     target = Path(path)
     target.write_text(page.page(title, lead, body, "Written by dmkc."), encoding="utf-8")
@@ -149,10 +153,12 @@ def _against_truth(found: Comparison) -> Markup:
         "k-means: standardised columns, best of ten starts, "
         f"fitted to and measured on {on} ({found.k_means_rows:,})."
     )
+    if -1 in found.table.clusters:
+        about += " Noise counts as one more cluster."
     parts = [page.table(("against the given classes", "dmkc", "k-means"), rows)]
     parts.append(page.paragraph(about, "small"))
     if len(found.table.classes) <= SHOWN_CLASSES and len(found.table.clusters) <= SHOWN_CLASSES:
-        head = ("rows of class", *(f"in cluster {k}" for k in found.table.clusters))
+        head = ("rows of class", *(f"in {cluster_name(k)}" for k in found.table.clusters))
         counts = [
             (name, *(f"{n:,.0f}" for n in row))
             for name, row in zip(found.table.classes, found.table.table, strict=True)
@@ -190,6 +196,7 @@ def _columns(model: Any, drawn: Any, names: list[str]) -> list[Markup]:
     if model.n_clusters_ == 1:
         return []
     labels = np.asarray(model.predict(drawn))
+    drawn, labels = facts.plain(drawn)[np.flatnonzero(labels >= 0)], labels[labels >= 0]
     # Two clusters mirror each other, so that one table says it all.
     shown = [0] if model.n_clusters_ == 2 else range(min(model.n_clusters_, SHOWN_CLUSTERS))
     tables = []

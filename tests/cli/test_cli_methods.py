@@ -60,7 +60,7 @@ def test_the_help_of_a_method_shows_its_own_options_choices_and_defaults(help_te
 def test_only_methods_that_choose_a_number_offer_it(help_text, call, x):
     for method in ESTIMATORS:
         offered = "--clusters auto|N|N-N" in help_text("fit", "--method", method)
-        assert offered == (method in ("mkc", "skmmc", "spectral"))
+        assert offered == (method in ("mkc", "skmmc", "spectral", "consensus"))
         assert ("--auto " in help_text("fit", "--method", method)) == (method == "mkc")
     said = call("fit", x, "--method", "planes", "--clusters", "auto", "--out", "run", code=2)
     assert "n_clusters is given as 'auto', which is not a whole number" in said.err

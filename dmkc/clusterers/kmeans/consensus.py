@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.base import Clusterer, Job, seed_of
 from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
-from dmkc.clusterers.fits import FitEnd, Learned, Named
-from dmkc.clusterers.kmeans.embedded import (
-    NearestEmbedded,
-    PartitionModel,
-    cluster_embedded,
+from dmkc.clusterers.fits import FitEnd, Learned
+from dmkc.clusterers.kmeans.clusterings import (
+    MemberRows,
+    Members,
+    graph_kernels,
+    made_members,
+    spectral_members,
 )
+from dmkc.clusterers.kmeans.embedded import NearestEmbedded, cluster_embedded
 from dmkc.clusterers.kmeans.ensemble import (
-    BINS,
+    EDGES,
     AgreementScan,
     ClusterEmbedding,
     ConsensusModel,
@@ -27,41 +30,27 @@ from dmkc.clusterers.kmeans.ensemble import (
     OwnAgreement,
     SharedRowsScan,
 )
-from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
 from dmkc.clusterers.kmeans.spectral import (
     cluster_range,
-    coordinates,
     widest_gap,
 )
 from dmkc.clusterers.model import size_order
-from dmkc.clusterers.parameters import (
-    Integer,
-    IntegerOrRange,
-    Number,
-    Other,
-    Parameter,
-    shared,
-)
-from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
-from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
+from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, Parameter, shared
+from dmkc.clusterers.prepare import FeatureSettings, layout_of, prepare
+from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
-from dmkc.data import RowRecord, Rows
+from dmkc.data import Rows
 from dmkc.errors import UserError
-from dmkc.kernels import Columns, Kernel, KernelPlan, Neighbours
-from dmkc.kernels.neighbours import (
-    K_AMONG_CENTROIDS,
-    K_AMONG_ROWS,
-    dimensions_for,
-    slow_first,
-)
-from dmkc.registry import foreign_modules
+from dmkc.kernels import Columns, KernelPlan
+from dmkc.kernels.neighbours import dimensions_for, slow_first
 from dmkc.scan.engine import Engine
 from dmkc.typing import PerRow, TableLike
 
-SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
-"""Numbers of neighbours of the members, in parts of what a single graph has by default."""
-MORE_CLUSTERS = 3
-"""Members have at most this many times the number of joint clusters."""
+LEAST_EIGENVALUE = 0.03
+"""Eigenvalues far below this are zero when a number of clusters is chosen: members have several
+times as many clusters, and eigenvalues rise by leaps between those of their splits, too."""
+OF_SPECTRAL_MEMBERS = ("n_members", "anchors", "scale")
+"""Parameters that say nothing of members that are given."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +63,10 @@ class ConsensusSettings:
 
 
 @dataclass(frozen=True)
-class MemberRows:
-    """The clusters of all rows in every clustering, ready for scans."""
-
-    all_rows: RowSet
-    sample: SampleRows
-    members: MemberClusters
-
-
-@dataclass(frozen=True)
 class ConsensusFit(FitEnd):
     """Joint clusters, and how far the clusterings agree about them."""
 
     model: ConsensusModel
-    eigenvalues: np.ndarray
     objective: float
     inertia: float
     stability: np.ndarray
@@ -102,15 +81,15 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     Attributes
     ----------
-    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size, and
-        noise is -1.
+    labels_ : labels of the rows, in the form of X; clusters are numbered by decreasing size, the
+        noise near them included, and noise is -1.
     membership_ : for every row, how far the members agree that it belongs to its cluster, 0 to 1.
     stability_ : ndarray, the mean membership of every cluster's rows.
     eigenvalues_ : ndarray, the smallest eigenvalues of the normalised Laplacian of the graph of
         rows and clusters, the first of which is 0.
     objective_ : float, the relaxed normalised cut: the sum of the eigenvalues that are used.
     inertia_ : float, of the rows in the space in which k-means found the joint clusters.
-    selection_ : list of dict or None, the gap after every number of clusters that was tried.
+    selection_ : list of dict or None, the rise after every number of clusters that was tried.
     start_ : str, the start of k-means that was kept.
     n_iter_ : int, 1.
     converged_ : bool, True.
@@ -135,23 +114,31 @@ class ConsensusClustering(Clusterer[MemberRows]):
     >>> model = ConsensusClustering(2, random_state=0).fit(X)
     >>> bool(model.membership_.min() > 0.5)
     True
+    >>> model.predict_proba(X[:3]).shape
+    (3, 2)
+    >>> noisy = ConsensusClustering(2, members=["kmeans", "spectral"], least_agreement=0.8)
+    >>> noisy = noisy.set_params(random_state=0).fit(X)
+    >>> bool((noisy.labels_ == -1).any())
+    True
     """
 
     summary = "what many different clusterings agree on"
-    _has_scores = False
+    _per_row = ("labels_", "membership_")
     _minimised = "inertia"
     declared = (
         shared.N_CLUSTERS.but(
             kind=IntegerOrRange(("auto",)),
             text="""Number of clusters.  "auto", or a range (fewest, most), takes the number after
-            which the eigenvalues of the graph have their widest gap; "auto" tries 2 to 10.""",
+            which the eigenvalues of the graph rise most in proportion; "auto" tries 2 to 10.""",
         ),
         Parameter(
             "members",
-            Other(noun="list of estimators", none=True),
+            Members(none=True),
             None,
             """The clusterings to join, of any of this library's methods; they are fitted to X one
-            after the other.  None are `n_members` spectral clusterings.""",
+            after the other.  A short name, such as "kmeans", stands for that method with its
+            defaults and with `n_clusters` and `random_state`.  None are `n_members` spectral
+            clusterings.""",
         ),
         Parameter(
             "n_members",
@@ -217,6 +204,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     tol = 0.0
     model_: Any
+    known_methods: ClassVar[Mapping[str, type[RowClusterer]]] = {}
+    """The methods that members may be named by; the registry puts itself here."""
 
     def _check_parameters(self) -> None:
         self._own_settings(None)
@@ -224,12 +213,12 @@ class ConsensusClustering(Clusterer[MemberRows]):
             raise UserError("noise and least_agreement both say which rows are noise: give one.")
         if self.members is None:
             return
-        if not isinstance(self.members, list | tuple) or len(self.members) < 2:
-            raise UserError("members must be a list of at least two estimators of dmkc.")
-        for member in self.members:
-            if not isinstance(member, RowClusterer):
-                name = type(member).__name__
-                raise UserError(f"members must be estimators of dmkc, but one is a {name}.")
+        declared, given = self.parameters(), self.get_params(deep=False)
+        for name in OF_SPECTRAL_MEMBERS:
+            if not declared[name].is_default(given[name]):
+                raise UserError(f"{name} is for spectral members: leave it out, or members.")
+        if any(isinstance(member, ConsensusClustering) for member in self._made_members()):
+            raise UserError("members cannot be consensus clusterings themselves: give theirs.")
 
     def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
         own = self._checked()
@@ -237,7 +226,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
         return ConsensusSettings(fewest, most, own["n_init"])
 
     def modules_of_others(self) -> set[str]:
-        return foreign_modules([type(self), *(type(member) for member in self.members or ())])
+        theirs = (member.modules_of_others() for member in self._made_members())
+        return super().modules_of_others().union(*theirs)
 
     def fit(self, X: TableLike, y: Any = None, sample_weight: PerRow = None) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
@@ -247,21 +237,27 @@ class ConsensusClustering(Clusterer[MemberRows]):
         self._check_parameters()
         self.members_ = None
         if self.members is not None:
-            self.members_ = [self._own_member(m).fit(X, None, sample_weight) for m in self.members]
+            made = self._made_members()
+            self.members_ = [member.fit(X, None, sample_weight) for member in made]
         return super().fit(X, y, sample_weight)
 
-    def _own_member(self, member: RowClusterer) -> RowClusterer:
-        """A copy of a member that runs where this fit runs."""
-        copy = clone(member)
-        if self.client is not None and copy.client is None:
-            copy.client = self.client
-        return copy
+    def _made_members(self) -> list[RowClusterer]:
+        """Members that run where this fit runs; none where they are not given."""
+        seed, given = self.random_state, self.members or ()
+        made = made_members(given, self.known_methods, self.n_clusters, seed)
+        for member in made:
+            if self.client is not None and member.client is None:
+                member.client = self.client
+        return made
 
     def _prepare(self, job: Job) -> MemberRows:
         settings = self._feature_settings(job.rows.n_rows, job.own, job.seed)
         prepared = prepare(job.rows, job.engine, settings, job.own.n_clusters, job.sample_weight)
         if self.members_ is None:
-            models = self._spectral_members(prepared, job)
+            own = job.own
+            models: list[Any] = spectral_members(
+                prepared, self.n_members, own.n_clusters, own.most_clusters, job.seed
+            )
         else:
             models = [member.model_ for member in self.members_]
         members = MemberClusters(tuple(models))
@@ -269,37 +265,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
             f"{job.rows.n_rows} rows x {job.rows.n_columns} columns, {members.width} clusterings "
             f"of {members.n_clusters} clusters in all, on {job.engine.description}"
         )
-        survey = prepared.survey
-        weights = None if job.sample_weight is None else survey.sample_weights
-        record = members(RowRecord(survey.sample, weights))
-        sample = SampleRows(record, prepared.grid.leaf_rows)
-        if prepared.sample_is_all:
-            return MemberRows(sample, sample, members)
-        engine, grid = job.engine, prepared.grid
-        fits = grid.n_rows * members.width * members.dtype.itemsize <= engine.memory
-        blocks = engine.hold(members, prepared.blocks, "clusters") if fits else prepared.blocks
-        make = None if fits else members
-        rows = SpreadRows(engine, grid, blocks, members.width, members.dtype, make)
-        rows.n_scans = 1 + fits
-        return MemberRows(rows, sample, members)
-
-    def _spectral_members(self, prepared: Prepared, job: Job) -> list[PartitionModel]:
-        """Clusterings of the sample, by k-means on the neighbour graphs of all rows."""
-        features, sample = prepared.features, prepared.sample
-        rng = np.random.default_rng([job.seed, 13])
-        enough = max(2, np.count_nonzero(sample.weights) // 3)
-        most = min(MORE_CLUSTERS * job.own.most_clusters, enough)
-        models = []
-        for number in range(self.n_members):
-            k = int(rng.integers(min(job.own.n_clusters, most), most + 1))
-            kernel = number % len(features.kernels)
-            embedding = coordinates(features, kernel, k)
-            rows = embedding(sample.record)
-            first = Run(centres=seeded(rows, sample.weights, k, int(rng.integers(2**31))))
-            stage = on_sample(rows, sample.weights, 1e-6, 100, _silent)
-            (found,) = stage.run([Named("k-means++", first)])
-            models.append(PartitionModel(embedding, found.value.centres))
-        return models
+        return MemberRows.of(members, prepared, job)
 
     def _learn(
         self, prepared: MemberRows, job: Job
@@ -310,7 +276,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
         node = rows.run(SharedRowsScan(members.n_clusters))
         most = dimensions_for(own.most_clusters)
         whole, eigenvalues = ClusterEmbedding.of(members, node, most)
-        k, selection = widest_gap(eigenvalues, own.n_clusters, own.most_clusters)
+        rise = np.log(eigenvalues + LEAST_EIGENVALUE)
+        k, selection = widest_gap(rise, own.n_clusters, own.most_clusters)
         embedding = whole.weighted(slow_first(eigenvalues[1:], k))
         found, _ = cluster_embedded(
             embedding, prepared.sample, rows, 1.0, k, own.n_init, job.seed, job.progress
@@ -320,11 +287,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
         totals = weights.sum(axis=1, keepdims=True)
         shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1.0 / k)
         model = ConsensusModel(embedding, found.value.centres, shares, 0.0)
-        own_agreement = OwnAgreement(nearest, model.agreement)
-        sizes, agreed, spread = rows.run(AgreementScan(own_agreement))
+        agreement = AgreementScan(OwnAgreement(nearest, model.agreement))
+        sizes, agreed, spread = rows.run(agreement)
         fit = ConsensusFit(
-            model=ConsensusModel(embedding, found.value.centres, shares, self._least(spread)),
-            eigenvalues=eigenvalues,
+            model=replace(model, least_agreement=self._least(spread)),
             objective=float(eigenvalues[:k].sum()),
             inertia=found.value.inertia,
             stability=agreed / np.where(sizes > 0, sizes, 1.0),
@@ -341,7 +307,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
         if self.noise is None:
             return float(self.least_agreement or 0.0)
         reach = np.cumsum(spread)
-        return float(np.searchsorted(reach, self.noise * reach[-1], side="right")) / BINS
+        return float(EDGES[np.searchsorted(reach, self.noise * reach[-1], side="right")])
 
     def _store_fit(
         self, learned: Learned[ConsensusFit, Any], prepared: MemberRows, rows: Rows
@@ -372,9 +338,13 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the share of the members that speak for it; they sum to 1."""
-        pipeline, k = self.model_.share_pipeline(), self.n_clusters_
         rows = self._new_rows(X)
+        pipeline, k = self.model_.share_pipeline(), self.n_clusters_
         return labelling.apply(rows, pipeline, np.dtype(np.float64), k, name="share")
+
+    def transform(self, X: TableLike) -> PerRow:
+        """Every row's coordinates in the space in which k-means found the joint clusters."""
+        return super().transform(X)
 
     @property
     def _dtype(self) -> np.dtype:
@@ -391,8 +361,9 @@ class ConsensusClustering(Clusterer[MemberRows]):
         self, n_rows: int, settings: ConsensusSettings, seed: int
     ) -> FeatureSettings:
         own = self._checked()
+        graphs = graph_kernels(n_rows, own["anchors"], settings.most_clusters)
         return FeatureSettings(
-            kernels=self._kernels(n_rows, settings.most_clusters),
+            kernels=graphs if self.members is None else (Columns(),),
             scale=own["scale"],
             rank=1,  # there are no landmarks
             landmarks="uniform",
@@ -403,21 +374,6 @@ class ConsensusClustering(Clusterer[MemberRows]):
             seed=seed,
         )
 
-    def _kernels(self, n_rows: int, most_clusters: int) -> tuple[Kernel, ...]:
-        """Neighbour graphs that differ in anchors and neighbours; none for members of others."""
-        if self.members is not None:
-            return (Columns(),)
-        p, dimensions = self.anchors, dimensions_for(MORE_CLUSTERS * most_clusters)
-        if n_rows <= 2 * p:
-            graphs = [(K_AMONG_ROWS, p)]
-        else:
-            graphs = [(K_AMONG_CENTROIDS, p), (K_AMONG_CENTROIDS, max(2, 4 * p // 5))]
-        return tuple(
-            Neighbours(max(2, round(part * k)), anchors, 0, dimensions)
-            for part in SPREAD_OF_K
-            for k, anchors in graphs
-        )
-
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         own, seed = self._own_settings(rows.n_rows), seed_of(self.random_state)
         return layout_of(rows, engine, self._feature_settings(rows.n_rows, own, seed))
@@ -425,19 +381,24 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _facts(self) -> Facts:
         members = self.model_.embedding.plan
         found = [("clusterings", members.width), ("clusters of all of them", members.n_clusters)]
-        return [*found, ("mean agreement", f"{float(np.mean(self.stability_)):.3f}")]
+        found.append(("mean agreement", f"{float(np.mean(self.stability_)):.3f}"))
+        least = self.model_.least_agreement
+        return [*found, ("noise is below an agreement of", f"{least:.3f}")] if least else found
 
     def _pictures(self) -> list[Picture]:
         words = (
             "Of the graph of rows and clusters: as many are near zero as there are groups of rows "
             "that clusterings keep together."
         )
-        *others, sizes = super()._pictures()
-        return [*others, Picture("eigenvalues", words, beside=True), sizes]
+        agreed = "How far the members agree about a row; rows on the left are between clusters."
+        embedding, *others, sizes = super()._pictures()
+        sure = [Picture("membership", agreed)] if self.n_clusters_ > 1 else []
+        spectrum = Picture("eigenvalues", words, beside=True)
+        return [embedding, *sure, *others, spectrum, sizes]
+
+    def _metrics(self) -> dict[str, Any]:
+        least = self.model_.least_agreement
+        return super()._metrics() | {"stability": self.stability_, "least_agreement": least}
 
     def _choice(self) -> Choice | None:
         return Choice(self.selection_, None, []) if self.selection_ else None
-
-
-def _silent(name: str, run: Run) -> None:
-    """Nobody is told of steps on the sample."""

@@ -24,6 +24,7 @@ from dmkc.scan.base import LeafScan, Scan, leaves
 from dmkc.scan.grid import Node, fold_leaves
 
 BINS = 1000
+EDGES = np.arange(BINS + 1) / BINS
 """Steps in which agreement is counted, to find the rows with the least of it."""
 
 
@@ -154,7 +155,8 @@ class AgreementScan(LeafScan):
         weights = record.weights_in(np.dtype(np.float64))
         labels, own = self.own.nearest(record), self.own(record)
         k = len(self.own.nearest.centres)
-        bins = np.minimum((own * BINS).astype(np.int64), BINS - 1)
+        # by the edges themselves: a row is below one of them here if it is when it is labelled
+        bins = np.clip(np.searchsorted(EDGES, own, side="right") - 1, 0, BINS - 1)
         return (
             np.bincount(labels, weights, minlength=k),
             np.bincount(labels, weights * own, minlength=k),
