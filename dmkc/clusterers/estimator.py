@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
@@ -264,9 +263,6 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        # scikit-learn's checks take whoever has predict_proba for a classifier of two classes or
-        # of several, and look here for which; nothing else does
-        tags.classifier_tags = ClassifierTags(multi_class=self.get_params()["n_clusters"] != 2)
         return tags
 
 

@@ -13,12 +13,15 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from without_chances import without_chances
 
 from dmkc import MultipleKernelClustering
 from dmkc.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial
 
 
-@parametrize_with_checks([MultipleKernelClustering(), MultipleKernelClustering(4)])
+@parametrize_with_checks(
+    [without_chances(MultipleKernelClustering()), without_chances(MultipleKernelClustering(3))]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
