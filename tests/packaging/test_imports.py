@@ -41,6 +41,16 @@ def test_estimators_load_no_library_that_only_some_uses_need():
     assert not loaded("import dmkc; dmkc.MultipleKernelClustering") & HEAVY
 
 
+@pytest.mark.parametrize("words", [("--version",), ("--help",)])
+def test_the_command_says_what_it_is_without_a_library(words):
+    assert not loaded_by_command(*words) & (HEAVY | FRAMES | NUMBERS)
+
+
+@pytest.mark.parametrize("words", [("fit", "--help"), ("fit", "--method", "kmeans", "--help")])
+def test_the_help_of_a_fit_loads_no_library_that_only_some_fits_need(words):
+    assert not loaded_by_command(*words) & HEAVY
+
+
 def test_public_names_are_those_of_their_modules():
     tree = ast.parse(Path(dmkc.__file__).read_text("utf-8"))
     shown = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
