@@ -4,10 +4,9 @@ Importing the package imports next to nothing: a public name brings what it need
 asked for.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from dmkc.importing import names_when_asked
 from dmkc.version import __version__
 
 if TYPE_CHECKING:
@@ -56,39 +55,31 @@ __all__ = [
     "select",
 ]
 
-_ELSEWHERE = {
-    "Cosine": "kernels",
-    "Gaussian": "kernels",
-    "Kernel": "kernels",
-    "Laplacian": "kernels",
-    "Linear": "kernels",
-    "Neighbours": "kernels",
-    "Polynomial": "kernels",
-    "checkpoint": "resume",
-    "load": "modelfile",
-    "plan": "planning.plan",
-    "register_estimator": "clusterers.registry",
-    "select": "selection.run",
-}
-"""Where public names come from; all others are clusterers."""
-
-
-def _modules() -> set[str]:
-    """What `dmkc.NAME` finds without an import of its own."""
-    return {found.name for found in iter_modules(__path__)}
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_modules()})
-
-
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> object:
-        if name in __all__:
-            home = import_module(f"dmkc.{_ELSEWHERE.get(name, 'clusterers')}")
-            globals()[name] = getattr(home, name)  # asked for once
-            return globals()[name]
-        if name in _modules():
-            return import_module(f"dmkc.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = names_when_asked(
+        __name__,
+        {
+            "ConsensusClustering": "clusterers",
+            "Cosine": "kernels",
+            "Gaussian": "kernels",
+            "HierarchicalKernelKMeans": "clusterers",
+            "KMeans": "clusterers",
+            "Kernel": "kernels",
+            "KernelKMeans": "clusterers",
+            "Laplacian": "kernels",
+            "Linear": "kernels",
+            "MarginDistributionClustering": "clusterers",
+            "MultipleKernelClustering": "clusterers",
+            "MultipleKernelKMeans": "clusterers",
+            "Neighbours": "kernels",
+            "NonparallelPlaneClustering": "clusterers",
+            "Polynomial": "kernels",
+            "SparseKernelMMC": "clusterers",
+            "SpectralClustering": "clusterers",
+            "checkpoint": "resume",
+            "load": "modelfile",
+            "plan": "planning.plan",
+            "register_estimator": "clusterers.registry",
+            "select": "selection.run",
+        },
+    )

@@ -38,7 +38,14 @@ def test_the_package_loads_nothing_but_itself():
 
 
 def test_estimators_load_no_library_that_only_some_uses_need():
-    assert not loaded("import dmkc; dmkc.MultipleKernelClustering") & HEAVY
+    found = loaded("import dmkc; [getattr(dmkc, name) for name in dmkc.clusterers.__all__]")
+    assert not found & (HEAVY | {"zarr"})
+
+
+def test_an_estimator_brings_its_own_family_only():
+    found = loaded("import dmkc; dmkc.MultipleKernelClustering")
+    assert "dmkc.clusterers.margin" in found
+    assert not {f"dmkc.clusterers.{name}" for name in ("kmeans", "odm", "planes")} & found
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--help",)])
