@@ -34,7 +34,10 @@ def loaded_by_command(*words):
 def test_the_package_loads_nothing_but_itself():
     found = loaded("import dmkc; dir(dmkc), dmkc.__version__")
     assert not found & (HEAVY | FRAMES | NUMBERS)
-    assert {name for name in found if name.startswith("dmkc.")} == {"dmkc.version"}
+    assert {name for name in found if name.startswith("dmkc.")} == {
+        "dmkc.importing",
+        "dmkc.version",
+    }
 
 
 def test_estimators_load_no_library_that_only_some_uses_need():
@@ -58,18 +61,15 @@ def test_the_help_of_a_fit_loads_no_library_that_only_some_fits_need(words):
     assert not loaded_by_command(*words) & HEAVY
 
 
-def test_public_names_are_those_of_their_modules():
-    tree = ast.parse(Path(dmkc.__file__).read_text("utf-8"))
+@pytest.mark.parametrize("package", [dmkc, dmkc.clusterers])
+def test_public_names_are_those_that_type_checkers_see(package):
+    tree = ast.parse(Path(package.__file__).read_text("utf-8"))
     shown = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    homes = {
-        alias.name: node.module
-        for node in shown
-        if node.module.startswith("dmkc.")
-        for alias in node.names
-    }
-    assert set(homes) == set(dmkc.__all__) <= set(dir(dmkc))
+    homes = {alias.asname or alias.name: node.module for node in shown for alias in node.names}
+    homes = {name: homes[name] for name in package.__all__}
+    assert set(homes) <= set(dir(package))
     for name, home in homes.items():
-        assert getattr(dmkc, name) is getattr(importlib.import_module(home), name)
+        assert getattr(package, name) is getattr(importlib.import_module(home), name)
 
 
 def test_all_names_can_be_imported_at_once():
