@@ -5,45 +5,51 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import importlib
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dmkc import __version__
-from dmkc.cli import (
-    cluster,
-    completion,
-    datasets,
-    demo,
-    evaluate,
-    fit,
-    info,
-    plan,
-    predict,
-    select,
-    submit,
-)
-from dmkc.cli.common import Commands, Failure, is_users, sentence
+from dmkc.cli.common import Commands, Failure, add_name, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
-from dmkc.cli.options import focus
 from dmkc.errors import UserError
+from dmkc.version import __version__
 
-COMMANDS = (
-    fit,
-    select,
-    plan,
-    submit,
-    predict,
-    evaluate,
-    info,
-    datasets,
-    cluster,
-    demo,
-    completion,
-)
+
+@dataclass(frozen=True)
+class Command:
+    """What is known of a command before its module is imported."""
+
+    text: str
+    """A line of help."""
+    module: str
+    add: str = "add"
+    """The function that fills its parser."""
+
+    def fill(self, parser: argparse.ArgumentParser) -> None:
+        vars(importlib.import_module(f"dmkc.cli.{self.module}"))[self.add](parser)
+
+
+COMMANDS = {
+    "fit": Command("cluster the rows of a file", "fit"),
+    "select": Command("choose parameters without labels, and ask about pairs of rows", "select"),
+    "plan": Command("say what a fit will take: time, scans, memory and a walltime", "plan"),
+    "submit": Command("send a fit to a batch queue, coordinator and workers", "submit"),
+    "status": Command("say how a run is doing", "submit", "add_status"),
+    "logs": Command("print the log of a run", "submit", "add_logs"),
+    "cancel": Command("end a run that is in the queue", "submit", "add_cancel"),
+    "predict": Command("label rows by a fitted model", "predict"),
+    "evaluate": Command("compare labels with true classes", "evaluate"),
+    "info": Command("say what a model, a run folder or a Zarr store holds", "info"),
+    "datasets": Command("list, make or fetch data sets", "datasets"),
+    "cluster": Command("check a cluster config, or make certificates", "cluster"),
+    "demo": Command("run the demonstration", "demo"),
+    "completion": Command("print a shell's completion", "completion"),
+}
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
 EXAMPLE = """\
 example:
@@ -74,25 +80,26 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         self._action_max_length = 14  # argparse forgets that commands are indented
 
 
-def build_parser() -> Parser:
-    """The parser of all commands."""
-    parser = Parser(prog="dmkc", description=DESCRIPTION, epilog=EXAMPLE)
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands; of one alone, beside the names of the others, if it is chosen."""
+    parser: argparse.ArgumentParser = Parser(prog="dmkc", description=DESCRIPTION, epilog=EXAMPLE)
     parser.set_defaults(run=None)
     parser.add_argument("--version", action="version", version=f"dmkc {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in COMMANDS:
-        command.add(commands)
+    for name, command in COMMANDS.items():
+        inner = add_name(commands, name, command.text)
+        if chosen in (None, name):
+            command.fill(inner)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 is done, 1 a failure, 2 a mistake in use or input, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = build_parser()
     debug = "--debug" in words
     try:
         with _plain_warnings(), tidy_end():
-            args = _parse(parser, words)
+            args = _parse(words)
             if args is None:
                 return 2
             args.run(args)
@@ -117,10 +124,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)
 
 
-def _parse(parser: Parser, words: list[str]) -> argparse.Namespace | None:
+def _parse(words: list[str]) -> argparse.Namespace | None:
+    # No option before a command takes a value, so that the first other word is the command.
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    parser = build_parser(chosen)
     commands = _commands(parser)
     assert commands is not None
-    focus(commands, words)
+    if chosen in commands.choices:
+        focus = commands.choices[chosen].get_default("focus")
+        if focus is not None:
+            focus(commands.choices[chosen], chosen, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]

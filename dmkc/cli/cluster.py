@@ -12,7 +12,7 @@ import yaml
 from dask.utils import format_bytes
 
 from dmkc import cluster
-from dmkc.cli.common import Commands, Failure, add_command, print_pairs, say
+from dmkc.cli.common import Failure, add_command, define, print_pairs, say
 from dmkc.cli.options import as_argument
 from dmkc.cluster.opening import dashboard_of
 from dmkc.cluster.queues import script
@@ -25,11 +25,9 @@ from dmkc.clusterers.parameters import whole_number
 SIZES = ("memory", "disk")
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     example = "dmkc cluster check cluster_configs/slurm.yaml --start"
-    text = "check a cluster config, or make certificates"
-    parser = add_command(commands, "cluster", text, example, None)
-    parser.set_defaults(run=lambda args: parser.error("Choose check or certs"))
+    define(parser, example, lambda args: parser.error("Choose check or certs"))
     inner = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     check = add_command(inner, "check", "check a config and show its job script", example, _check)
     check.add_argument("config", metavar="CONFIG", help="YAML file, as in cluster_configs")

@@ -8,12 +8,14 @@ import errno
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dmkc.clusterers.estimator import Facts
 from dmkc.errors import UserError
-from dmkc.kernels import Kernel
-from dmkc.typing import MaybeClient
+
+if TYPE_CHECKING:
+    from dmkc.clusterers.estimator import Facts
+    from dmkc.kernels import Kernel
+    from dmkc.typing import MaybeClient
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The commands of a parser, to which others are added."""
@@ -54,15 +56,26 @@ def add_command(
     run: Callable[[argparse.Namespace], None] | None,
 ) -> argparse.ArgumentParser:
     """A command with its help, its example and the options of all commands."""
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=textwrap.fill(f"{text[0].upper()}{text[1:]}.", 78),
-        epilog=f"example:\n  {example}",
-    )
+    parser = add_name(commands, name, text)
+    define(parser, example, run)
+    return parser
+
+
+def add_name(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
+    """A command of which no more than a line of help is known yet."""
+    description = textwrap.fill(f"{text[0].upper()}{text[1:]}.", 78)
+    return commands.add_parser(name, help=text, description=description)
+
+
+def define(
+    parser: argparse.ArgumentParser,
+    example: str,
+    run: Callable[[argparse.Namespace], None] | None,
+) -> None:
+    """What a command does, its example and the options of all commands."""
+    parser.epilog = f"example:\n  {example}"
     parser.set_defaults(run=run)
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    return parser
 
 
 def add_voice(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from dmkc.cli.common import Commands, add_command
+from dmkc.cli.common import define
 
 SHELLS = ("bash", "zsh", "fish")
 EXAMPLE = "dmkc completion bash > ~/.local/share/bash-completion/completions/dmkc"
@@ -14,8 +14,8 @@ PATHS = {"FILE", "FOLDER", "INPUT", "CONFIG", "MODEL", "LABELS", "TRUTH", "RUN",
 """Placeholders in help texts that stand for something on the disk."""
 
 
-def add(commands: Commands) -> None:
-    parser = add_command(commands, "completion", "print a shell's completion", EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     shell = parser.add_argument("shell", choices=SHELLS)
     shell.metavar = "|".join(SHELLS)
 

@@ -21,6 +21,7 @@ from dmkc.cli.common import (
     add_command,
     add_force,
     client_of,
+    define,
     print_pairs,
     say,
 )
@@ -32,14 +33,13 @@ from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
 from dmkc.typing import PerRow, TableLike
 
+EXAMPLE = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
 OWN = ("n", "seed", "chunks", "dtype")
 """Arguments of every generator that the command has options of its own for."""
 
 
-def add(commands: Commands) -> None:
-    example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
-    parser = add_command(commands, "datasets", "list, make or fetch data sets", example, _nothing)
-    parser.set_defaults(run=lambda args: parser.error("Choose list, make, fetch or copy"))
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, lambda args: parser.error("Choose list, make, fetch or copy"))
     inner = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     add_command(inner, "list", "list the data sets", "dmkc datasets list", _list)
     _add_make(inner)
@@ -58,8 +58,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_make(inner: Commands) -> None:
-    example = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
-    make = add_command(inner, "make", "generate a data set", example, _nothing)
+    make = add_command(inner, "make", "generate a data set", EXAMPLE, None)
     make.set_defaults(run=lambda args: make.error(f"Choose one of {', '.join(RECIPES)}"))
     kinds = make.add_subparsers(dest="name", metavar="NAME", title="kinds")
     for name in RECIPES:
@@ -90,10 +89,6 @@ def _converter(default: Any) -> Any:
     if isinstance(default, tuple):
         return as_argument(lambda text: tuple(whole_number(item) for item in text.split(",")))
     return float if isinstance(default, float) else as_argument(whole_number)
-
-
-def _nothing(args: argparse.Namespace) -> None:
-    """Stands in until the parser's own refusal is set."""
 
 
 def _list(args: argparse.Namespace) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dmkc.cli.common import Commands, add_cluster, add_command, client_of
+from dmkc.cli.common import add_cluster, client_of, define
 from dmkc.cli.options import as_argument
 from dmkc.clusterers.parameters import whole_number
 
 
-def add(commands: Commands) -> None:
-    example = "dmkc demo --out demo-output"
-    parser = add_command(commands, "demo", "run the demonstration", example, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, "dmkc demo --out demo-output", run)
     parser.add_argument(
         "--out", default="demo-output", metavar="FOLDER", help="folder of the results [demo-output]"
     )

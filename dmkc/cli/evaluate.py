@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.cli.common import Commands, add_cluster, add_command, client_of, print_pairs
+from dmkc.cli.common import add_cluster, client_of, define, print_pairs
 from dmkc.cli.labels import read_labels
 from dmkc.contingency import cluster_name
 from dmkc.errors import UserError
@@ -18,8 +18,8 @@ EXAMPLE = "dmkc evaluate y-labels.zarr truth.csv::class"
 MOST_CLUSTERS = 20
 
 
-def add(commands: Commands) -> None:
-    parser = add_command(commands, "evaluate", "compare labels with true classes", EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     text = "%s: .zarr, .npy, .npz, .csv, .parquet or one a line; FILE::NAME chooses"
     parser.add_argument("labels", metavar="LABELS", help=text % "labels or a run folder")
     parser.add_argument("truth", metavar="TRUTH", help=text % "true classes")

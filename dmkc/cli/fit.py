@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dmkc import __version__
 from dmkc.cli import runs
 from dmkc.cli.answers import add_answers, answers_of
 from dmkc.cli.common import (
-    Commands,
     add_cluster,
-    add_command,
     add_force,
     add_voice,
     client_of,
+    define,
     is_users,
     kernel_text,
     print_pairs,
@@ -36,6 +34,7 @@ from dmkc.cli.options import (
     add_parameters,
     as_argument,
     estimator_values,
+    focus,
     given_parameters,
     method_class,
     params_text,
@@ -52,12 +51,14 @@ from dmkc.metrics import all_metrics
 from dmkc.modelfile.staging import remove
 from dmkc.resume import CheckpointError, checkpoint
 from dmkc.typing import PerRow, TableLike
+from dmkc.version import __version__
 
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
 
-def add(commands: Commands) -> None:
-    add_fit(add_command(commands, "fit", "cluster the rows of a file", EXAMPLE, run), "fit")
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
+    add_fit(parser, "fit")
 
 
 def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
@@ -101,6 +102,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_input(parser)
     add_parameters(parser)
+    parser.set_defaults(focus=focus)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -166,7 +168,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         return args, ordered(args), runs.run_target(args.out, force=True)
     if given_parameters(args) or args.params or args.method:
         raise UserError("--resume goes on with the parameters of the run; give none of them.")
-    then = build_parser().parse_args(order.words)
+    then = build_parser(order.words[0]).parse_args(order.words)
     if args.input not in (None, then.input) or args.view not in (None, then.view):
         ours, theirs = input_name(then), input_name(args)
         raise UserError(f"{args.resume} is a run of {ours} and not of {theirs}.")

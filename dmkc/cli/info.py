@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 
 from dmkc.cli import runs
-from dmkc.cli.common import Commands, add_command, counted, print_pairs
+from dmkc.cli.common import counted, define, print_pairs
 from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
 from dmkc.clusterers.estimator import Facts
@@ -24,9 +24,8 @@ ANCHORS = f"centroids of training rows, or the rows where these are few, scaled:
 PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
 
 
-def add(commands: Commands) -> None:
-    text = "say what a model, a run folder or a Zarr store holds"
-    parser = add_command(commands, "info", text, EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     parser.add_argument("path", metavar="PATH", help="model.zarr, run folder or Zarr store")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

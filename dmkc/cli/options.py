@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dmkc.cli.common import Commands
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.parameters import Parameter
 from dmkc.clusterers.registry import ESTIMATORS
@@ -160,16 +159,13 @@ def _is_path(text: str) -> bool:
     return False
 
 
-def focus(commands: Commands, words: Sequence[str]) -> None:
-    """Fit the help of the command that was chosen to the method that was chosen, if any."""
-    parser = commands.choices.get(words[0]) if words else None
-    if parser is None or not any(action.dest == "method" for action in parser._actions):
-        return
+def focus(parser: argparse.ArgumentParser, command: str, words: Sequence[str]) -> None:
+    """Fit the help of a command that has methods to the one that was chosen, if any."""
     finder = type(parser)(prog=parser.prog, add_help=False)
     finder.add_argument("--method")
     method = finder.parse_known_args(list(words))[0].method
     if method is None:
-        _shorten(parser, words[0])
+        _shorten(parser, command)
     else:
         _only(parser, method, method_class(method))
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from dmkc.cli import runs
-from dmkc.cli.common import Commands, add_command, client_of, print_pairs, say
+from dmkc.cli.common import client_of, define, print_pairs, say
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import estimator_values, method_class
 from dmkc.cli.tables import open_table
@@ -17,9 +17,8 @@ from dmkc.planning import plan
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
 
 
-def add(commands: Commands) -> None:
-    text = "say what a fit will take: time, scans, memory and a walltime"
-    parser = add_command(commands, "plan", text, EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
     parser.add_argument("--quiet", action="store_true", help="say nothing while running")

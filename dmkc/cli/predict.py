@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dmkc.cli import runs
-from dmkc.cli.common import Commands, add_cluster, add_command, add_force, add_voice, client_of, say
+from dmkc.cli.common import add_cluster, add_force, add_voice, client_of, define, say
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table
@@ -16,8 +16,8 @@ from dmkc.modelfile import load
 EXAMPLE = "dmkc predict run/model.zarr y.zarr --out y-labels.zarr"
 
 
-def add(commands: Commands) -> None:
-    parser = add_command(commands, "predict", "label rows by a fitted model", EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     parser.usage = "dmkc predict MODEL INPUT --out FILE [options]"
     parser.add_argument("model", metavar="MODEL", help="model.zarr or a run folder")
     parser.add_argument("input", metavar="INPUT", nargs="?", help="rows, as for fit")

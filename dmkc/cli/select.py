@@ -11,10 +11,9 @@ import numpy as np
 
 from dmkc.cli.answers import add_answers, answers_of, write_answers
 from dmkc.cli.common import (
-    Commands,
-    add_command,
     add_voice,
     client_of,
+    define,
     kernel_text,
     print_pairs,
     say,
@@ -35,9 +34,8 @@ QUESTIONS = 10
 WORDS = "[y]es, [n]o, [s]kip, [q]uit"
 
 
-def add(commands: Commands) -> None:
-    text = "choose parameters without labels, and ask about pairs of rows"
-    parser = add_command(commands, "select", text, EXAMPLE, run)
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, run)
     parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
     parser.add_argument(
         "--ask",

@@ -14,7 +14,7 @@ import yaml
 
 from dmkc import cluster
 from dmkc.cli import runs
-from dmkc.cli.common import Commands, Failure, add_command, print_pairs, say
+from dmkc.cli.common import Failure, define, print_pairs, say
 from dmkc.cli.fit import add_fit, estimator_of, ordered, resumed
 from dmkc.cluster import batch
 from dmkc.cluster.schema import QUEUES, Config
@@ -27,18 +27,30 @@ EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/s
 SHOWN = ("round", "scans", "objective", "gap", "changed", "seconds")
 
 
-def add(commands: Commands) -> None:
-    text = "send a fit to a batch queue, coordinator and workers"
-    add_fit(add_command(commands, "submit", text, EXAMPLE, _submit), "submit")
-    text = "say how a run is doing"
-    status = add_command(commands, "status", text, "dmkc status run", _status)
-    status.add_argument("--json", action="store_true", help="print JSON")
-    logs = add_command(commands, "logs", "print the log of a run", "dmkc logs run -f", _logs)
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
-    text = "end a run that is in the queue"
-    end = add_command(commands, "cancel", text, "dmkc cancel run", _cancel)
-    for parser in (status, logs, end):
-        parser.add_argument("run_folder", metavar="RUN", help="folder of the run")
+def add(parser: argparse.ArgumentParser) -> None:
+    define(parser, EXAMPLE, _submit)
+    add_fit(parser, "submit")
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    define(parser, "dmkc status run", _status)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _add_run(parser)
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    define(parser, "dmkc logs run -f", _logs)
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+    _add_run(parser)
+
+
+def add_cancel(parser: argparse.ArgumentParser) -> None:
+    define(parser, "dmkc cancel run", _cancel)
+    _add_run(parser)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN", help="folder of the run")
 
 
 def _submit(args: argparse.Namespace) -> None:

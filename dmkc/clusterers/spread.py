@@ -13,14 +13,12 @@ from typing import Any
 
 import dask
 import numpy as np
-import zarr
 
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.data import Lazy, RowRecord, Rows, check_weights, with_weights
+from dmkc.data import Lazy, Rows, check_weights, with_weights
 from dmkc.data.blocks import ReaderSource
 from dmkc.errors import UserError
 from dmkc.kernels import KernelPlan
-from dmkc.scan.base import Scan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import sample_positions
@@ -122,9 +120,11 @@ def spread(
     if mode == "persist":
         blocks = engine.hold(plan, blocks, "columns")
     elif mode == "store":
+        from dmkc.clusterers.stored import store_columns  # and with it Zarr, where it is needed
+
         keep = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
-        reader = StoredReader(os.path.join(keep, "columns.zarr"), _create(keep, grid, plan, extra))
-        engine.scan(StoreScan(plan, reader), blocks, grid)
+        path = os.path.join(keep, "columns.zarr")
+        reader = store_columns(path, engine, blocks, grid, plan, extra)
         blocks = ReaderSource(reader, grid.n_rows).blocks(grid.block_rows)
     else:
         make = plan
@@ -132,55 +132,6 @@ def spread(
     if keep is not None:
         weakref.finalize(rows, shutil.rmtree, keep, ignore_errors=True)
     return rows
-
-
-@dataclass(frozen=True)
-class StoredReader:
-    """Reads records whose parts are arrays of a Zarr group."""
-
-    path: str
-    parts: tuple[str, ...]
-
-    def read(self, start: int, stop: int) -> RowRecord:
-        group: Any = zarr.open_group(self.path, mode="r")
-        return RowRecord(**{name: np.asarray(group[name][start:stop]) for name in self.parts})
-
-
-@dataclass(frozen=True)
-class StoreScan(Scan):
-    """Writes what is stored of every block to a Zarr group; each block is one chunk."""
-
-    plan: KernelPlan
-    reader: StoredReader
-    name = "store"
-    recorded = False
-
-    def block(self, rows: Any, first_row: int, leaf_rows: int) -> tuple[int]:
-        record = self.plan(rows)
-        group: Any = zarr.open_group(self.reader.path, mode="r+")
-        for name in self.reader.parts:
-            group[name][first_row : first_row + len(record)] = vars(record)[name]
-        return (len(record),)
-
-
-def _create(folder: str, grid: Grid, plan: KernelPlan, extra: tuple[str, ...]) -> tuple[str, ...]:
-    """An empty array for every part of the records."""
-    parts: dict[str, tuple[tuple[int, ...], np.dtype]] = {"rows": ((plan.width,), plan.dtype)}
-    if plan.diagonals:
-        parts["diagonals"] = ((len(plan.fitted),), np.dtype(np.float64))
-    for name in extra:
-        parts[name] = ((), plan.dtype if name == "weights" else np.dtype(np.int64))
-    group = zarr.create_group(os.path.join(folder, "columns.zarr"))
-    for name, (tail, dtype) in parts.items():
-        group.create_array(
-            name,
-            shape=(grid.n_rows, *tail),
-            chunks=(grid.block_rows, *tail),
-            dtype=dtype.name,
-            compressors=None,  # random-looking numbers: compression would only cost time
-            fill_value=np.nan if dtype.kind == "f" else 0,  # a chunk that was lost is noticed
-        )
-    return tuple(parts)
 
 
 def _store_parent(store_path: str | None) -> str | None:

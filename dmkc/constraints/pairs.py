@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import zarr
 
 from dmkc.data import Container
 from dmkc.data.rows import PandasContainer, XarrayContainer
@@ -109,6 +108,8 @@ def read_pairs(path: str, name: str) -> Any:
         return np.load(place, allow_pickle=False)
     if suffix in SEPARATORS:
         return _read_csv(path, SEPARATORS[suffix], name)
+    import zarr
+
     try:
         found = zarr.open_array(path, mode="r")
     except Exception as problem:

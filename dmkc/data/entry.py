@@ -41,9 +41,9 @@ def as_rows(
                 "The path of X is given as bytes; decode it with os.fsdecode first."
             )
         return store.store_rows(location, variable)
-    if _is(X, "zarr", "Array") or _is(X, "zarr", "Group"):
+    if is_of(X, "zarr", "Array") or is_of(X, "zarr", "Group"):
         return store.zarr_object_rows(X, variable)
-    if _is(X, "xarray", "Dataset"):
+    if is_of(X, "xarray", "Dataset"):
         if variable is not None:
             return labelled.data_array_rows(labelled.pick_variable(X, variable))
         X = labelled.views_of(X)
@@ -59,17 +59,17 @@ def as_rows(
     if isinstance(X, Mapping) and not sp.issparse(X):
         parts = views.in_order_of(X, order) if order else X
         return views.joined_rows({name: _view(name, part) for name, part in parts.items()})
-    if _is(X, "xarray", "DataArray"):
+    if is_of(X, "xarray", "DataArray"):
         return labelled.data_array_rows(X)
     if isinstance(X, da.Array):
         return lazy.dask_rows(X)
-    if _is(X, "dask.dataframe", "DataFrame"):
+    if is_of(X, "dask.dataframe", "DataFrame"):
         return lazy.dask_frame_rows(X)
-    if _is(X, "pandas", "DataFrame"):
+    if is_of(X, "pandas", "DataFrame"):
         return frame_rows(X)
     if sp.issparse(X):
         return sparse_rows(X)
-    if _is(X, "pandas", "Series") or _is(X, "dask.dataframe", "Series"):
+    if is_of(X, "pandas", "Series") or is_of(X, "dask.dataframe", "Series"):
         check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
         return array_rows(X)
@@ -84,7 +84,7 @@ def _view(name: Any, part: Any) -> Rows:
         raise type(problem)(f"View {name!r}: {problem}") from None
 
 
-def _is(X: TableLike, module: str, name: str) -> bool:
+def is_of(X: TableLike, module: str, name: str) -> bool:
     """Whether X is of a class of a module, without importing the module for it."""
     loaded = sys.modules.get(module)
     kind = getattr(loaded, name, None)

@@ -2,7 +2,7 @@
 
 Numbers come back bit for bit, arrays with their order in memory (it decides the order of later
 sums).  Nothing is pickled: a record is JSON beside plain arrays, and the only classes it can name
-are dataclasses of this package that are loaded already.
+are dataclasses of this package.
 
 A record is its length, its bytes and a digest over these and the digest before, so that the records
 form a chain.  Whatever instant a process is killed at, the file holds whole records and at most one
@@ -15,12 +15,12 @@ import contextlib
 import dataclasses
 import errno
 import hashlib
+import importlib
 import io
 import json
 import logging
 import os
 import struct
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -132,10 +132,14 @@ def _decode(stored: Any, array: Callable[[], np.ndarray]) -> Any:
 
 
 def _known(module: str, name: str) -> type | None:
-    """A dataclass of this package that has been imported, or None."""
+    """A dataclass of this package, or None."""
     if module.partition(".")[0] != PACKAGE:
         return None
-    found = getattr(sys.modules.get(module), name, None)
+    try:
+        # A journal is looked through before the fit that wrote it has imported its statistics.
+        found = getattr(importlib.import_module(module), name, None)
+    except (ImportError, ValueError):
+        return None
     return found if isinstance(found, type) and dataclasses.is_dataclass(found) else None
 
 

@@ -14,6 +14,7 @@ import zarr
 
 import dmkc
 from dmkc.cli import main
+from dmkc.cli.app import COMMANDS, build_parser
 
 
 def process(*words, **kwargs):
@@ -216,11 +217,22 @@ def test_help_fits_and_shows_an_example(call, words, monkeypatch):
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_the_same_parser_alone_and_among_all(name):
+    def shown(parser):
+        return next(a for a in parser._actions if a.dest == "command").choices[name].format_help()
+
+    assert shown(build_parser(name)) == shown(build_parser())
+    assert f"example:\n  dmkc {name}" in shown(build_parser(name))
+
+
 def test_no_or_unknown_command(capsys, call):
     assert main([]) == 2
     assert "usage: dmkc" in capsys.readouterr().err
     call("cluster", code=2)
     call("fit", code=2)
+    assert "invalid choice: 'fitt'" in call("fitt", code=2).err
+    assert "Unknown argument '--loud'" in call("--loud", "info", "run", code=2).err
     assert call("--version").out == f"dmkc {dmkc.__version__}\n"
 
 

@@ -72,6 +72,7 @@ def test_from_the_command_line_and_in_model_files(command, tmp_path):
     assert unknown.returncode == 2 and "Unknown kernel 'ranks'" in unknown.stderr
     wrong = command(*fit, "--out", tmp_path / "other", DMKC_PLUGINS="no_such_module")
     assert wrong.returncode != 0 and "no_such_module" in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
 
 
 def test_a_damaged_state_is_refused(tmp_path):

@@ -9,12 +9,12 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-import zarr
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.data import Lazy, Rows
 from dmkc.data.blocks import Values
+from dmkc.data.entry import is_of
 from dmkc.kernels.tiles import check_finite
 from dmkc.typing import PerRow, TableLike
 
@@ -67,7 +67,7 @@ def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray) -> Any:
         return X.iloc[:, chosen.tolist()]
     if sp.issparse(X):
         return X.tocsr()[:, chosen]
-    if isinstance(X, zarr.Array):
+    if is_of(X, "zarr", "Array"):
         return da.from_zarr(X)[:, chosen]
     if hasattr(X, "shape") and hasattr(X, "ndim"):
         return X[:, chosen]
