@@ -6,7 +6,7 @@
 Every fit is a process of its own and one JSON line in OUT/graphs.jsonl, so that a run that was
 stopped goes on where it was.  --peers names a Python that has secuer (with scanpy, igraph and
 louvain), genieclust and dask-ml; what is not installed is left out and named.  --page only writes
-the page.  No setting was chosen by labels; all methods are told the number of classes.
+the page.  All methods are told the number of classes, and no set has settings of its own.
 """
 
 from __future__ import annotations
