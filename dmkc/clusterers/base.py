@@ -46,7 +46,8 @@ from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.typing import PerRow, RandomState, TableLike
 
 ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
-"""Parameters that refits of some rows do without."""
+EXACTNESS = ("tol", "max_iter")
+"""Parameters that refits of some rows do without: they are about all rows, or about digits."""
 MORE_ITER = "increase max_iter or tol."
 
 
@@ -210,7 +211,9 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         found: dict[str, Any] = {"n_clusters": self.n_clusters_}
         for name, parameter in self.parameters().items():
             value = getattr(self, name)
-            about_rows = name in ABOUT_ROWS or (name == "init" and not isinstance(value, str))
+            about_rows = name in (*ABOUT_ROWS, *EXACTNESS) or (
+                name == "init" and not isinstance(value, str)
+            )
             if about_rows or (name in self.selectable and isinstance(value, str)):
                 found.setdefault(name, parameter.default)
         return found

@@ -6,9 +6,10 @@ labels are; and anchors or landmarks of a model say how far a row is from where 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ from dmkc.clusterers.labelling import Pipeline, RawColumns
 from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.kernels import KernelPlan, View
 from dmkc.kernels.anchors import combine
+from dmkc.progress import listening
+from dmkc.scan.engine import recorder
 from dmkc.typing import TableLike
 
 REFITS = 8
@@ -142,14 +145,25 @@ class Refits:
                 half = np.flatnonzero(np.isin(numbers, rng.permutation(count)[:size]))
                 again = clone(estimator).set_params(random_state=int(rng.integers(2**31)))
                 weights = None if self.weights is None else self.weights[half]
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of fits that nobody has asked for
+                with _unheard():
                     models.append(again.fit(form(rows[half]), None, weights).model_)
             labelings = [each.label_pipeline()(rows) for each in models]
             reference = model.label_pipeline()(rows)
             agreement = agreement_of(reference, labelings, model.n_clusters)
             self.made = MemberClusters(tuple(models)), agreement
         return self.made
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Fits that nobody has asked for: nobody is told of them, and no journal records them."""
+    token = recorder.set(None)
+    try:
+        with warnings.catch_warnings(), listening(lambda known: None):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        recorder.reset(token)
 
 
 def _distinct(rows: Any) -> np.ndarray:

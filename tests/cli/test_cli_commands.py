@@ -254,7 +254,13 @@ def test_a_real_interruption(shared_run, tmp_path):
     np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(60_000, 60)))
     command = [sys.executable, "-m", "dmkc", "fit", "big.npy", "--out", "run", "--tol", "1e-9"]
     running = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # what a shell has put behind ignores Ctrl-C, and so does all that it starts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (tmp_path / "run" / "log.txt").exists() and running.poll() is None:
         time.sleep(0.05)
