@@ -170,6 +170,14 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
     np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C is heard, also where a shell has put the tests behind."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("words", "number", "code"),
     [
@@ -179,7 +187,7 @@ def test_killed_processes_are_resumed(fit, call, big, tmp_path):
     ],
 )
 def test_an_interruption_that_is_swallowed_is_not_lost(
-    call, big, tmp_path, monkeypatch, words, number, code
+    call, big, tmp_path, monkeypatch, heard, words, number, code
 ):
     """As finalizers and callbacks of compiled code swallow what is raised in them."""
     scan, scans, before = ThreadEngine.scan, [], signal.getsignal(number)
@@ -200,7 +208,7 @@ def test_an_interruption_that_is_swallowed_is_not_lost(
     np.testing.assert_array_equal(labels_of(tmp_path / "run"), labels_of(tmp_path / "whole"))
 
 
-def test_a_second_interruption_ends_the_process_at_once():
+def test_a_second_interruption_ends_the_process_at_once(heard):
     code = """
 import contextlib, signal
 from dmkc.cli.interrupts import tidy_end
