@@ -28,7 +28,7 @@ ABOUT = """
 Means over the seeds {seeds}, in %. All methods are told the number of classes, and no set has
 settings of its own. The defaults of the two estimators (neighbours, number and weights of
 directions, members) were designed while looking at the labels of samples of these sets, of letter,
-of MNIST and of the shapes of [graphs-scale.md](graphs-scale.md); covertype as a whole had no part.
+of MNIST and of the shapes of `graphs_scale.py`; covertype as a whole had no part.
 **k-means**: scikit-learn, `n_init=10`. **spectral**: scikit-learn, 10 nearest
 neighbours, up to 10,000 rows. **secuer**: 1000 anchors, 5 neighbours, its defaults. **genie**:
 genieclust, `gini_threshold=0.3`; it has no seed. **dask-ml**: spectral clustering of 100 Nyström
