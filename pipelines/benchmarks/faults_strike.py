@@ -17,7 +17,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dmkc.cli.fit
 import dmkc.cli.labels
+import dmkc.cli.runs
 import dmkc.cluster.opening
 import dmkc.report
 import dmkc.resume.journal
@@ -190,7 +192,7 @@ class Striker:
 
     def _labels(self, on_cluster: bool) -> None:
         """On a cluster labels are written by the workers: the blow falls while they do."""
-        inner = dmkc.cli.labels.outputs.store
+        inner = dmkc.cli.runs.store
 
         def disturbed(*args: Any) -> None:
             if on_cluster and self._due("labels") and self.plan is not None:
@@ -199,7 +201,7 @@ class Striker:
             inner(*args)
             self.seen.label_seconds = time.perf_counter() - began
 
-        dmkc.cli.labels.outputs.store = disturbed
+        dmkc.cli.runs.store = disturbed
 
     def _files(self, run: str, more: tuple[str, ...]) -> None:
         """Every file of the run that is opened for writing, renamed or removed."""

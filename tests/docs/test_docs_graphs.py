@@ -15,5 +15,5 @@ def test_the_examples_about_graphs_print_what_the_page_shows(monkeypatch):
 
     page = (PROJECT / "docs" / "neighbour-graphs.md").read_text("utf-8")
     printed = tour.run_blocks(page)
-    assert len(printed) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) == 4
+    assert len(printed) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) == 5
     assert tour.filled(page, printed) == page
