@@ -83,7 +83,7 @@ class MemberClusters:
     def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
         record = as_record(rows)
         codes = np.empty((len(record), self.width), self.dtype)
-        waiting = dict(enumerate(self._pipelines))
+        waiting, offsets = dict(enumerate(self._pipelines)), self.offsets
         while waiting:
             plan = next(iter(waiting.values())).plan
             here = {t: p for t, p in waiting.items() if p.plan is plan}
@@ -91,7 +91,7 @@ class MemberClusters:
             for start in range(0, len(record), step):
                 stored = plan(record.rows[start : start + step])
                 for t, pipeline in here.items():
-                    codes[start : start + step, t] = pipeline.answer(stored) + self.offsets[t]
+                    codes[start : start + step, t] = pipeline.answer(stored) + offsets[t]
             waiting = {t: p for t, p in waiting.items() if t not in here}
         return RowRecord(codes, record.weights)
 

@@ -43,7 +43,6 @@ _BUILT_IN: dict[str, type[RowClusterer]] = {
 }
 for _name, _cls in _BUILT_IN.items():
     ESTIMATORS.register(_name, _cls)
-ConsensusClustering.known_methods = ESTIMATORS
 
 
 def register_estimator(name: str, cls: type[RowClusterer]) -> None:

@@ -28,8 +28,6 @@ from dmkc.selection.scores import (
 )
 from dmkc.typing import NamedValues
 
-ROWS_PER_CLUSTER = 10
-"""With "auto", no more clusters are tried than leave this many rows for each."""
 PARTS = 3
 
 Labeler = Callable[[RowRecord], np.ndarray]
@@ -46,16 +44,13 @@ class NumberChoice:
     """One per number: `n_clusters`, the criteria, their mean after rescaling `score`, `chosen`."""
 
 
-def cut_range(low: int, high: int, n_rows: int, adapts: bool) -> tuple[int, int]:
-    """The range for this many rows: "auto" adapts to them, a range that was given does not."""
-    if adapts:
-        return low, max(low, min(high, n_rows // ROWS_PER_CLUSTER))
+def check_range(high: int, n_rows: int) -> None:
+    """Refuse a range that was given where the rows do not suffice for the most clusters of it."""
     if n_rows < PARTS * high:
         raise UserError(
             f"To choose among up to {high} clusters at least {PARTS * high} rows are needed, but "
             f"there are {n_rows}: give a shorter range."
         )
-    return low, high
 
 
 def choose_number(

@@ -106,3 +106,15 @@ def test_a_journal_is_whole_where_nothing_was_imported_before(tmp_path):
         dmkc.MultipleKernelClustering(rank=5, random_state=0).fit(X)
     code = f"import dmkc\nwith dmkc.checkpoint({str(tmp_path)!r}) as journal:"
     loaded(f"{code}\n    assert len(journal) == {len(journal)}, len(journal)")
+
+
+def test_members_by_name_in_a_fresh_process():
+    """The registry of methods need not have been imported by anyone before."""
+    code = (
+        "import numpy as np, dmkc; X = np.random.default_rng(0).normal(size=(60, 2));"
+        "print(dmkc.ConsensusClustering(2, members=['kmeans', 'planes']).fit(X).n_clusters_)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
+    )
+    assert said.stdout == "2\n", said.stderr

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from dmkc.clusterers.base import Job
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.fits import Named
-from dmkc.clusterers.kmeans.embedded import PartitionModel
+from dmkc.clusterers.kmeans.embedded import PartitionModel, on_embedded_sample
 from dmkc.clusterers.kmeans.ensemble import MemberClusters
-from dmkc.clusterers.kmeans.lloyd import Run, on_sample, seeded
+from dmkc.clusterers.kmeans.lloyd import Run, seeded
 from dmkc.clusterers.kmeans.spectral import coordinates, dimensions_for
 from dmkc.clusterers.parameters import Kind
 from dmkc.clusterers.prepare import Prepared
@@ -127,11 +127,6 @@ def spectral_members(
         embedding = coordinates(features, number % len(features.kernels), k)
         rows = embedding(sample.record)
         first = Run(centres=seeded(rows, sample.weights, k, int(rng.integers(2**31))))
-        stage = on_sample(rows, sample.weights, 1e-6, 100, _silent)
-        (found,) = stage.run([Named("k-means++", first)])
+        (found,) = on_embedded_sample(rows, sample.weights, 100).run([Named("k-means++", first)])
         models.append(PartitionModel(embedding, found.value.centres))
     return models
-
-
-def _silent(name: str, run: Run) -> None:
-    """Nobody is told of steps on the sample."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from dmkc.clusterers.kmeans.ensemble import (
     SharedRowsScan,
 )
 from dmkc.clusterers.kmeans.spectral import (
-    cluster_range,
     widest_gap,
 )
 from dmkc.clusterers.model import size_order
@@ -204,8 +203,6 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     tol = 0.0
     model_: Any
-    known_methods: ClassVar[Mapping[str, type[RowClusterer]]] = {}
-    """The methods that members may be named by; the registry puts itself here."""
 
     def _check_parameters(self) -> None:
         self._own_settings(None)
@@ -222,7 +219,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
         own = self._checked()
-        fewest, most = cluster_range(own["n_clusters"], n_rows)
+        fewest, most = shared.cluster_range(own["n_clusters"], n_rows)
         return ConsensusSettings(fewest, most, own["n_init"])
 
     def modules_of_others(self) -> set[str]:
@@ -244,7 +241,9 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _made_members(self) -> list[RowClusterer]:
         """Members that run where this fit runs; none where they are not given."""
         seed, given = self.random_state, self.members or ()
-        made = made_members(given, self.known_methods, self.n_clusters, seed)
+        # by name: the registry imports this module, and need not have been imported yet
+        known = import_module("dmkc.clusterers.registry").ESTIMATORS if given else {}
+        made = made_members(given, known, self.n_clusters, seed)
         for member in made:
             if self.client is not None and member.client is None:
                 member.client = self.client

@@ -17,10 +17,6 @@ from dmkc.kernels.neighbours import dimensions_for, slow_first
 from dmkc.kernels.unit import Embedding, RowScales
 from dmkc.master.partition import Partition
 
-AUTO_RANGE = (2, 10)
-ROWS_PER_CLUSTER = 10
-"""With "auto", no more clusters are tried than leave this many rows for each."""
-
 
 @dataclass(frozen=True)
 class SpectralSettings(Settings):
@@ -151,16 +147,16 @@ class SpectralClustering(EmbeddedClusterer):
 
     def _kernels(self) -> tuple[Kernel, ...]:
         own = self._checked()
-        _, most = cluster_range(own["n_clusters"])
+        _, most = shared.cluster_range(own["n_clusters"])
         dimensions = dimensions_for(most)
         return (Neighbours(own["neighbours"], own["anchors"], steps=0, dimensions=dimensions),)
 
     def _least_clusters(self) -> int:
-        return cluster_range(self.n_clusters)[0]
+        return shared.cluster_range(self.n_clusters)[0]
 
     def _own_settings(self, n_rows: int | None) -> SpectralSettings:
         own = self._checked()
-        fewest, most = cluster_range(own["n_clusters"], n_rows)
+        fewest, most = shared.cluster_range(own["n_clusters"], n_rows)
         return SpectralSettings(fewest, False, own["n_init"], 0, self.tol, self.max_iter, most)
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
@@ -237,15 +233,6 @@ def coordinates(features: FeatureMap, kernel: int, n_clusters: int) -> Embedding
     nothing = np.zeros(len(plan.fitted))
     scales = RowScales(plan, np.zeros(plan.offsets[-1]), nothing, np.ones_like(nothing), False)
     return Embedding(scales, matrix, offsets, True)
-
-
-def cluster_range(n_clusters: Any, n_rows: int | None = None) -> tuple[int, int]:
-    """The fewest and the most clusters that the parameter allows; "auto" adapts to the rows."""
-    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
-    if found == "auto":
-        low, high = AUTO_RANGE
-        return low, high if n_rows is None else max(low, min(high, n_rows // ROWS_PER_CLUSTER))
-    return found if isinstance(found, tuple) else (found, found)
 
 
 def widest_gap(

@@ -15,7 +15,7 @@ from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, r
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
-from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter
+from dmkc.clusterers.parameters import Number, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.starts import Start, check_init, k_means_start, starts_on_sample
@@ -25,7 +25,7 @@ from dmkc.kernels import FeatureMap
 from dmkc.master.problem import conjugate
 from dmkc.progress import Progress
 from dmkc.scan.requests import GivenLabels
-from dmkc.selection.number import FitOnSample, Labeler, choose_number, cut_range
+from dmkc.selection.number import FitOnSample, Labeler, check_range, choose_number
 
 MarginLearned = Learned[MarginFit, MarginSettings]
 FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
@@ -33,7 +33,6 @@ FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
 ROUGH_TOL, ROUGH_GAP, ROUGH_ITER = 5e-3, 1e-2, 10
 """When fits end while the number of clusters is being chosen."""
 ADVICE = {MAX_ITER_REACHED: MORE_ITER}
-AUTO_RANGE = (2, 10)
 THRESHOLDS = ("unit", "adaptive")
 DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
 DEFAULT_ADAPTIVE_C = 2.0
@@ -56,13 +55,13 @@ class MarginClusterer(KernelClusterer):
     balance_: float | None
 
     def _own_settings(self, n_rows: int | None) -> MarginSettings:
-        low, high = cluster_range(self.n_clusters)
+        low, high = shared.cluster_range(self.n_clusters)
         if high > 1:
             check_init(self.init, high if low == high else None, n_rows)
         return self._settings(high)
 
     def _least_clusters(self) -> int:
-        return cluster_range(self.n_clusters)[0]
+        return shared.cluster_range(self.n_clusters)[0]
 
     def _settings(self, m: int) -> MarginSettings:
         own = self._checked()
@@ -108,10 +107,10 @@ class MarginClusterer(KernelClusterer):
         return limit
 
     def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
-        low, high = cluster_range(self.n_clusters)
-        if low < high:
-            adapts = isinstance(self.n_clusters, str)
-            low, high = cut_range(low, high, prepared.rows.n_rows, adapts)
+        n = prepared.rows.n_rows
+        low, high = shared.cluster_range(self.n_clusters, n)
+        if low < high and not isinstance(self.n_clusters, str):
+            check_range(high, n)
         if high == 1:
             return None
         m, settings, scores, seed = high, job.own, None, job.seed
@@ -292,11 +291,3 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
     slope = geometry.separation(phi, weights, start.labels)
     squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
     return geometry.calibration / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)
-
-
-def cluster_range(n_clusters: Any) -> tuple[int, int]:
-    """The fewest and the most clusters that the parameter `n_clusters` allows."""
-    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
-    if found == "auto":
-        return AUTO_RANGE
-    return found if isinstance(found, tuple) else (found, found)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dmkc.clusterers.parameters import (
     Integer,
+    IntegerOrRange,
     Kernels,
     Number,
     OneOf,
@@ -16,6 +19,10 @@ from dmkc.clusterers.parameters import (
 )
 from dmkc.kernels.sample import CHOICES as LANDMARK_CHOICES
 
+AUTO_CLUSTERS = (2, 10)
+"""Numbers of clusters that "auto" tries."""
+ROWS_PER_CLUSTER = 10
+"""With "auto", no more clusters are tried than leave this many rows for each."""
 SCALES = ("standard", "minmax", "if-mixed")
 NAMES = """Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a parameter as
 in "gaussian:0.5" and the view or column that a kernel sees as in "gaussian:0.5@pixels" ("@*" is one
@@ -189,3 +196,12 @@ FEATURES = (
 """What a clusterer of kernel features needs for them, and for training on a subset."""
 RUNNING = (RANDOM_STATE, VERBOSE, CLIENT)
 """What every estimator ends with."""
+
+
+def cluster_range(n_clusters: Any, n_rows: int | None = None) -> tuple[int, int]:
+    """The fewest and the most clusters that a parameter allows; "auto" adapts to the rows."""
+    found = IntegerOrRange(("auto",)).check("n_clusters", n_clusters)
+    if found == "auto":
+        low, high = AUTO_CLUSTERS
+        return low, high if n_rows is None else max(low, min(high, n_rows // ROWS_PER_CLUSTER))
+    return found if isinstance(found, tuple) else (found, found)
