@@ -9,6 +9,8 @@ are far apart, and dividing by the latter would blow up rows that no landmark is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -165,13 +167,22 @@ class Embedding:
         sides = np.where(weights @ self(sample) ** 3 < 0, -1.0, 1.0)
         return replace(self, matrix=self.matrix * sides, offsets=self.offsets * sides)
 
+    @cached_property
+    def _used(self) -> list[tuple[int, int, int]]:
+        """Kernels that have a part in it, and where the stored values that count begin and end."""
+        edges, found = self.plan.offsets, []
+        for p, (start, stop) in enumerate(pairwise(edges)):
+            counts = start + np.flatnonzero(self.matrix[start:stop].any(axis=1))
+            if len(counts):
+                found.append((p, int(counts[0]), int(counts[-1]) + 1))
+        return found
+
     def __call__(self, stored: RowRecord) -> np.ndarray:
         scales = self.scales.of_rows(stored)
-        edges = self.plan.offsets
         out = -(scales @ self.offsets)
-        for p in range(len(self.offsets)):
-            part = stored.rows[:, edges[p] : edges[p + 1]].astype(np.float64, copy=False)
-            out += scales[:, p : p + 1] * (part @ self.matrix[edges[p] : edges[p + 1]])
+        for p, start, stop in self._used:
+            part = stored.rows[:, start:stop].astype(np.float64)
+            out += scales[:, p : p + 1] * (part @ self.matrix[start:stop])
         if self.unit_rows:
             size = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
             out /= np.where(size > 0, size, 1.0)

@@ -31,6 +31,10 @@ KMEANS_STEPS = 300
 TOLERANCE = 1e-6
 """Squared moves of the centroids at which k-means stops, as a part of the rows' mean square."""
 
+SMALL_ROWS = 256
+"""Rows that are labelled at once: their coordinates stay below the size from which on every
+allocation is new memory, whose first use takes longer than the arithmetic."""
+
 
 class RowEmbedding(Protocol):
     """From what is stored of rows to a few coordinates."""
@@ -62,7 +66,10 @@ class NearestEmbedded:
     centres: np.ndarray
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
-        labels, _ = Centroids(PLAIN, self.centres[None]).nearest(self.embedding(stored))
+        centroids, labels = Centroids(PLAIN, self.centres[None]), np.empty(len(stored), np.int32)
+        for start in range(0, len(stored), SMALL_ROWS):
+            piece = slice(start, start + SMALL_ROWS)
+            labels[piece], _ = centroids.nearest(self.embedding(stored[piece]))
         return labels
 
 
