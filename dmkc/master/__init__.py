@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dmkc.master.active import solve_from
 from dmkc.master.adaptive import barely_separated
 from dmkc.master.dual import solve
 from dmkc.master.problem import (
@@ -11,6 +12,7 @@ from dmkc.master.problem import (
     MasterSolverError,
     kernel_weights,
     regulariser,
+    weights_for,
 )
 
 __all__ = [
@@ -22,4 +24,6 @@ __all__ = [
     "kernel_weights",
     "regulariser",
     "solve",
+    "solve_from",
+    "weights_for",
 ]

@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dmkc.master.active import curve
 from dmkc.master.adaptive import solve_adaptive
 from dmkc.master.conic import (
     ConicPoint,
@@ -36,7 +37,6 @@ from dmkc.master.problem import (
     block_norms,
     centred_slopes,
     check,
-    conjugate,
     dual_parts,
     feasible_multipliers,
     kernel_weights,
@@ -109,7 +109,7 @@ def _newton(
     system = np.zeros((n + m, n + m))
     system[:n, n:], system[n:, :n] = bounds.T, bounds
     for _ in range(STEPS):
-        gradient, system[:n, :n] = _curve(problem, grams, y)
+        gradient, system[:n, :n] = curve(grams, y, problem.norm)
         residual = linear - gradient - duals @ bounds
         missing = np.array(values) - bounds @ y
         step, *_ = np.linalg.lstsq(system, np.concatenate([residual, missing]), rcond=1e-12)
@@ -154,24 +154,6 @@ def _newton(
 
 def _parts(problem: MasterProblem, slopes: np.ndarray) -> list[np.ndarray]:
     return [slopes[:, a:b] for a, b in pairwise(problem.offsets)]
-
-
-def _curve(
-    problem: MasterProblem, grams: np.ndarray, y: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient and Hessian of the dual's quadratic part."""
-    star = 1.0 if len(grams) == 1 else conjugate(problem.norm)  # one kernel: no choice
-    pulls = grams @ y
-    squares = np.maximum(pulls @ y, 0.0)
-    total = max(float(np.linalg.norm(squares, star)), 1e-300)
-    ratio = squares / total
-    beta = ratio ** (star - 1) if star > 1 else np.ones_like(ratio)
-    hessian = np.tensordot(beta, grams, axes=1)
-    if star > 1:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bend = np.diag(np.where(ratio > 0, ratio ** (star - 2), 0.0)) - np.outer(beta, beta)
-        hessian += 2 * (star - 1) / total * pulls.T @ bend @ pulls
-    return beta @ pulls, hessian
 
 
 def _gap(problem: MasterProblem, point: MasterSolution) -> float:

@@ -19,10 +19,14 @@ from dmkc.kernels import Gaussian, Linear, Polynomial
 BANK = [Linear(), Polynomial(2, gamma=0.3), Gaussian(gamma=0.4)]
 
 
-@pytest.fixture
-def tight(monkeypatch):
+@pytest.fixture(params=["easy", "hard"])
+def tight(request, monkeypatch):
     """Close the gap of the first labeling too, which is otherwise left loose."""
     monkeypatch.setattr(cccp, "LOOSE_GAP", 0.0)
+    monkeypatch.setattr(cccp, "LOOSER_GAP", 0.0)
+    if request.param == "hard":  # all problems are taken for hard ones from the first step on
+        monkeypatch.setattr(cccp, "EASY_STEPS", 0)
+        monkeypatch.setattr(cccp, "FEW_CUTS", 0)
 
 
 def two_groups(n=80, d=3, gap=1.2, seed=0):

@@ -74,6 +74,7 @@ def best_value(phi, offsets, z, m, C, norm):
 @pytest.mark.parametrize("C", [2.0, 30.0])
 def test_one_labeling_is_solved_to_its_optimum(monkeypatch, norm, C):
     monkeypatch.setattr(cccp, "LOOSE_GAP", 0.0)
+    monkeypatch.setattr(cccp, "LOOSER_GAP", 0.0)
     X, y = groups((30, 20, 10))
     X += np.random.default_rng(0).normal(size=X.shape) * 1.5
     model = make(

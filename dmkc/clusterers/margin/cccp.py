@@ -26,13 +26,39 @@ from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
 from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
 from dmkc.clusterers.model import KernelModel
 from dmkc.kernels import FeatureMap
-from dmkc.master import Cuts, MasterProblem, barely_separated, regulariser, solve
+from dmkc.master import (
+    Cuts,
+    MasterProblem,
+    MasterSolution,
+    MasterSolverError,
+    barely_separated,
+    regulariser,
+    solve,
+    solve_from,
+    weights_for,
+)
 
 MAX_STEPS = 200
+ALL_STEPS, ALL_STEPS_OF_SEVERAL = 600, 250
+"""Steps of all convex problems of a fit together, of two clusters and of several."""
+EASY_STEPS = 10
+"""Steps after which a convex problem is hard: several points are tried at once, and cuts that have
+long been idle are dropped."""
+PARTS_OF_THE_WAY = (0.5, 0.2, 0.08, 0.03)
+"""Where else a hard problem is looked at, on the way from the best point to the master's: the
+master's points jump about where its cuts say little, and the optimum is near the best point."""
+FEW_CUTS = 16
+"""Masters of more cuts are solved from the multipliers of the one before."""
+LONG_IDLE = 12
+"""Masters in a row without a multiplier after which a cut of a hard problem is dropped."""
 INACTIVE = 1e-7
 """A cut is inactive when its multiplier is below this share of C."""
-LOOSE_GAP = 1e-2
-"""Gap that is good enough while labels still move a lot."""
+LOOSE_GAP, LOOSER_GAP = 1e-2, 0.1
+"""Gaps that are good enough while labels still move a lot: of easy problems and of hard ones."""
+UNMET = "the cutting plane did not close the gap"
+NEGLIGIBLE = 1e-4
+"""Part of the first bound below which an adaptive threshold's objective, which is 0 where nothing
+separates the clusters, counts as 0."""
 LEAST_C = 1.01
 """With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
 
@@ -137,6 +163,7 @@ class _Cut:
     point: Point
     values: CutValues
     idle: int = 0
+    multiplier: float = 0.0
 
 
 @dataclass
@@ -149,6 +176,7 @@ class _Bundle(Generic[Labeling, Sums]):
     """Whether the labeling is a start, which perhaps no model separates; C is then lowered."""
     cuts: list[_Cut] = field(default_factory=list)
     bound: float = -np.inf
+    first_bound: float = 0.0
 
     def __post_init__(self) -> None:
         self.objective = self.settings.objective
@@ -170,17 +198,47 @@ class _Bundle(Generic[Labeling, Sums]):
             problem = MasterProblem(
                 cuts, g.offsets, g.mean, price, balance, s.norm, g.has_bias, s.adaptive
             )
-            solution = solve(problem, s.solver)
+            solution = self._solved(problem)
             hard = self.from_start and s.adaptive and barely_separated(problem, solution)
             if not hard or not self._eased():
                 break
+        if not np.isfinite(self.bound):
+            self.first_bound = float(solution.value)
         self.bound = max(self.bound, float(solution.value))
         for cut, multiplier in zip(self.cuts, solution.multipliers, strict=True):
+            cut.multiplier = float(multiplier)
             cut.idle = 0 if multiplier > INACTIVE * price else cut.idle + 1
         if solution.threshold == 0:
             return g.zero(), solution.kernel_weights
         v, b = solution.weights / solution.threshold, solution.bias / solution.threshold
         return (v, b), solution.kernel_weights
+
+    def _solved(self, problem: MasterProblem) -> MasterSolution:
+        """From the master before, where there are many cuts."""
+        if len(self.cuts) > FEW_CUTS and self.settings.solver == "clarabel":
+            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
+            if near is not None:
+                return near
+        try:
+            return solve(problem, self.settings.solver)
+        except MasterSolverError:
+            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
+            if near is None:
+                raise
+            return near
+
+    def drop_idle(self) -> None:
+        """Forget cuts that have long said nothing; the bound stays, and so does the cut at zero."""
+        self.cuts = [c for c in self.cuts if c.idle <= LONG_IDLE or not np.any(c.point[0])]
+
+    def towards(self, best: Point, point: Point) -> list[Point]:
+        """The master's point, and some on the way to it from the best one."""
+        (v, b), (end, end_b) = best, point
+        return [point, *((v + t * (end - v), b + t * (end_b - b)) for t in PARTS_OF_THE_WAY)]
+
+    def best_weights(self, point: Point) -> np.ndarray:
+        """The kernel weights that suit a point best."""
+        return weights_for(point[0], self.geometry.offsets, self.settings.norm)
 
     def _eased(self) -> bool:
         """Lower C, unless it is as low as it can be."""
@@ -188,6 +246,15 @@ class _Bundle(Generic[Labeling, Sums]):
         if eased is not None:
             self.objective, self.bound = eased, -np.inf
         return eased is not None
+
+    def gap(self, value: float) -> float:
+        """How far a value may be above the least one, relative to it."""
+        if not np.isfinite(value):
+            return np.inf
+        unit = max(abs(value), 1e-300)
+        if self.settings.adaptive:
+            unit = max(unit, NEGLIGIBLE * abs(self.first_bound))
+        return float((value - self.bound) / unit)
 
     def active(self) -> list[Point]:
         """Points whose cuts mattered in one of the last two masters."""
@@ -243,6 +310,7 @@ def margin_fit(
     kept = list(points) or [zero]
     seen: set[int] = set()
     fall, round_, reason = 1.0, 0, MAX_ITER_REACHED
+    left = ALL_STEPS if geometry.space.n_clusters == 2 else ALL_STEPS_OF_SEVERAL
     while round_ < settings.max_iter:
         round_ += 1
         bundle = _Bundle(geometry, settings, best is None and kernel_weights is None)
@@ -255,7 +323,11 @@ def margin_fit(
         # its value under this labeling, whose cluster weights may come from other rows
         before = np.inf if best is None else bundle.value(kept[0], _hinge(answers[0]))
         wanted = max(settings.gap, min(LOOSE_GAP, 0.1 * fall))
-        found, value, gap = yield from _inner(bundle, label, best, before, wanted, round_, tell)
+        looser = max(settings.gap, min(LOOSER_GAP, 0.3 * fall))
+        found, value, gap, steps = yield from _inner(
+            bundle, label, best, before, (wanted, looser), min(MAX_STEPS, left), round_, tell
+        )
+        left -= steps
         kept = _distinct([found.point, *bundle.active()])
         tight = gap <= settings.gap
         if np.any(found.shares == 0) and geometry.space.n_clusters > 2 and best is not None:
@@ -273,8 +345,8 @@ def margin_fit(
                 return MarginFit.of(done, kept, round_, tight, "a labeling came back")
             seen.add(best.label_hash)
         best, label = found, geometry.label(found.point, found.shares)
-        if gap > wanted:
-            reason = "the cutting plane did not close the gap"
+        if gap > looser or left <= 0:
+            reason = UNMET
             break
     assert best is not None
     return MarginFit.of(best, kept, round_, False, reason)
@@ -285,35 +357,49 @@ def _inner(
     label: Labeling,
     best: MarginModel | None,
     value: float,
-    wanted: float,
+    loose: tuple[float, float],
+    most_steps: int,
     round_: int,
     tell: Callable[[Step], None],
-) -> Fit[list[Sums], tuple[MarginModel, float, float]]:
-    """The best model of one labeling's convex problem, its value and gap.
+) -> Fit[list[Sums], tuple[MarginModel, float, float, int]]:
+    """The best model of one labeling's convex problem, its value and gap, and the steps it took.
 
-    It is never worse than `best`, whose value is `value`; a loose gap ends the search only once
-    something better has been found.
+    It is never worse than `best`, whose value is `value`; a loose gap, of an easy problem or of a
+    hard one, ends the search only once something better has been found.
     """
-    incumbent, gap = best, np.inf
+    incumbent, gap, step = best, np.inf, 0
     enough = bundle.settings.gap
-    for step in range(1, MAX_STEPS + 1):
-        point, kernel_weights = bundle.solve()
-        gap = _gap(value, bundle.bound)
+    for step in range(1, most_steps + 1):
+        wanted = loose[step > 2 * EASY_STEPS]
+        try:
+            point, kernel_weights = bundle.solve()
+        except MasterSolverError:
+            if best is None:
+                raise
+            break
+        gap = bundle.gap(value)
         if best is not None and gap <= (enough if best is incumbent else wanted):
             break
-        (sums,) = yield bundle.geometry.request(label, [point])
-        new_value = bundle.value(point, _hinge(sums))
-        if new_value < value:
-            best, value = bundle.model(point, kernel_weights, sums), new_value
+        hard = step > EASY_STEPS and best is not None
+        asked = bundle.towards(best.point, point) if hard and best else [point]
+        answers = yield bundle.geometry.request(label, asked)
+        for other, sums in zip(asked, answers, strict=True):
+            new_value = bundle.value(other, _hinge(sums))
+            if new_value < value:
+                suited = kernel_weights if other is point else bundle.best_weights(other)
+                best, value = bundle.model(other, suited, sums), new_value
         assert best is not None
-        gap = _gap(value, bundle.bound)
-        changed = sums.changed / sums.total
+        gap = bundle.gap(value)
+        changed = answers[0].changed / answers[0].total
         tell(Step(round_, step, value, bundle.bound, gap, changed, len(bundle.cuts)))
         if best is not incumbent and gap <= wanted:
             break
-        bundle.add(point, sums)
+        for other, sums in zip(asked, answers, strict=True):
+            bundle.add(other, sums)
+        if hard:
+            bundle.drop_idle()
     assert best is not None
-    return best, value, gap
+    return best, value, gap, step
 
 
 def _distinct(points: Sequence[Point]) -> list[Point]:
@@ -324,7 +410,3 @@ def _distinct(points: Sequence[Point]) -> list[Point]:
 def _hinge(sums: Sums) -> float:
     """Mean margin violation under the given labeling."""
     return sums.hinge / sums.total
-
-
-def _gap(value: float, bound: float) -> float:
-    return float((value - bound) / max(abs(value), 1e-300)) if np.isfinite(value) else np.inf

@@ -43,7 +43,9 @@ LOOSE_GAP, LOOSE_SHARE = 1e-2, 0.5
 """Gap that is good enough while labels still move a lot, and as a share of the rows that moved."""
 TRIVIAL_GAP = 1e-4
 TOO_SMALL = "a cluster would have become too small"
+UNMET = "the planes of a labeling were not found to the gap asked for"
 ADVICE = {
+    UNMET: "scale the columns, ask for fewer clusters, or increase tol or c2.",
     MAX_ITER_REACHED: "increase max_iter or tol.",
     TOO_SMALL: (
         "of the rounds before, the one whose planes explain most is kept. Planes cannot hold a "
@@ -119,6 +121,8 @@ def plane_fit(
         if tight:
             seen[label_hash] = here
         rounds.append(here)
+        if solved.gap > wanted:
+            return here.fit(round_, False, UNMET)
         label = sides = model
     return rounds[-1].fit(len(rounds), False, MAX_ITER_REACHED)
 

@@ -1,0 +1,76 @@
+"""Convex problems that plain cutting planes crawl on: they end, certified, after few scans."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from dmkc import MultipleKernelClustering, NonparallelPlaneClustering, SparseKernelMMC
+from dmkc.clusterers.margin import cccp
+from dmkc.clusterers.planes import solvers
+from dmkc.master import MasterSolverError
+
+DRAWS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "cauchy": lambda rng, shape: rng.standard_cauchy(shape),
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+}
+
+
+def rows(kind: str, n: int = 600, d: int = 10) -> np.ndarray:
+    return DRAWS[kind](np.random.default_rng(0), (n, d))
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("C", [None, 1e4])
+@pytest.mark.parametrize("scale", ["standard", None])
+def test_two_clusters_of_any_rows_and_any_price_are_certified_after_few_scans(kind, C, scale):
+    model = MultipleKernelClustering(2, C=C, scale=scale, random_state=0).fit(rows(kind))
+    assert model.converged_  # its last gap was certified
+    assert model.n_scans_ <= 400
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_an_adaptive_threshold_is_found_on_heavy_tails(kind):
+    model = SparseKernelMMC(2, random_state=0).fit(rows(kind))
+    assert model.converged_
+    assert model.n_scans_ <= 400
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_many_clusters_at_a_high_price_end_after_a_bounded_number_of_scans(kind, monkeypatch):
+    monkeypatch.setattr(cccp, "ALL_STEPS_OF_SEVERAL", 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MultipleKernelClustering(8, C=1e4, random_state=0).fit(rows(kind))
+    assert model.n_scans_ <= cccp.ALL_STEPS_OF_SEVERAL + 60  # and those of the starts
+    assert len(np.unique(model.labels_)) == 8
+
+
+def test_a_master_without_a_solution_ends_the_search_with_the_best_point(monkeypatch):
+    solved = []
+
+    def fails(problem, solver="clarabel"):
+        solved.append(problem)
+        if len(solved) > 3:
+            raise MasterSolverError("nothing was found")
+        return right(problem, solver)
+
+    right = cccp.solve
+    monkeypatch.setattr(cccp, "solve", fails)
+    monkeypatch.setattr(cccp, "solve_from", lambda problem, multipliers: None)
+    with pytest.warns(ConvergenceWarning, match="did not close the gap"):
+        model = MultipleKernelClustering(2, init="k-means", random_state=0).fit(rows("normal"))
+    assert not model.converged_
+    assert set(np.unique(model.labels_)) == {0, 1}
+
+
+def test_planes_that_are_not_found_end_the_fit(monkeypatch):
+    monkeypatch.setattr(solvers, "MAX_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="not found to the gap asked for"):
+        model = NonparallelPlaneClustering(3, tol=1e-6, random_state=0).fit(rows("normal"))
+    assert not model.converged_
+    assert model.n_iter_ == 1
