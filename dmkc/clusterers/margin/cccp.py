@@ -47,6 +47,7 @@ long been idle are dropped."""
 PARTS_OF_THE_WAY = (0.5, 0.2, 0.08, 0.03)
 """Where else a hard problem is looked at, on the way from the best point to the master's: the
 master's points jump about where its cuts say little, and the optimum is near the best point."""
+MULTIPLES = (3.0, 10.0, 100.0)
 FEW_CUTS = 16
 """Masters of more cuts are solved from the multipliers of the one before."""
 LONG_IDLE = 12
@@ -199,8 +200,8 @@ class _Bundle(Generic[Labeling, Sums]):
                 cuts, g.offsets, g.mean, price, balance, s.norm, g.has_bias, s.adaptive
             )
             solution = self._solved(problem)
-            hard = self.from_start and s.adaptive and barely_separated(problem, solution)
-            if not hard or not self._eased():
+            hard = s.adaptive and barely_separated(problem, solution)
+            if not hard or not self.ease():
                 break
         if not np.isfinite(self.bound):
             self.first_bound = float(solution.value)
@@ -231,18 +232,27 @@ class _Bundle(Generic[Labeling, Sums]):
         """Forget cuts that have long said nothing; the bound stays, and so does the cut at zero."""
         self.cuts = [c for c in self.cuts if c.idle <= LONG_IDLE or not np.any(c.point[0])]
 
-    def towards(self, best: Point, point: Point) -> list[Point]:
-        """The master's point, and some on the way to it from the best one."""
+    def towards(self, best: Point, value: float, point: Point) -> list[Point]:
+        """The master's point, and some on the way to it from the best one.
+
+        With an adaptive threshold a point of value 0 leaves too many rows inside its margin, and
+        its multiples have narrower ones.
+        """
         (v, b), (end, end_b) = best, point
+        if self.settings.adaptive and value >= 0:
+            found = [(t * u, t * c) for u, c in ((v, b), (end, end_b)) for t in MULTIPLES]
+            balance = self.settings.balance
+            return [point, *(self.geometry.feasible(one, balance) for one in found)]
         return [point, *((v + t * (end - v), b + t * (end_b - b)) for t in PARTS_OF_THE_WAY)]
 
     def best_weights(self, point: Point) -> np.ndarray:
         """The kernel weights that suit a point best."""
         return weights_for(point[0], self.geometry.offsets, self.settings.norm)
 
-    def _eased(self) -> bool:
-        """Lower C, unless it is as low as it can be."""
-        eased = self.objective.eased()
+    def ease(self) -> bool:
+        """Lower C for a start that no model separates, unless it is as low as it can be."""
+        hard = self.from_start and self.settings.adaptive
+        eased = self.objective.eased() if hard else None
         if eased is not None:
             self.objective, self.bound = eased, -np.inf
         return eased is not None
@@ -380,8 +390,10 @@ def _inner(
         gap = bundle.gap(value)
         if best is not None and gap <= (enough if best is incumbent else wanted):
             break
+        if step % EASY_STEPS == 0 and value >= 0:
+            bundle.ease()
         hard = step > EASY_STEPS and best is not None
-        asked = bundle.towards(best.point, point) if hard and best else [point]
+        asked = bundle.towards(best.point, value, point) if hard and best else [point]
         answers = yield bundle.geometry.request(label, asked)
         for other, sums in zip(asked, answers, strict=True):
             new_value = bundle.value(other, _hinge(sums))
