@@ -200,8 +200,8 @@ class _Bundle(Generic[Labeling, Sums]):
                 cuts, g.offsets, g.mean, price, balance, s.norm, g.has_bias, s.adaptive
             )
             solution = self._solved(problem)
-            hard = s.adaptive and barely_separated(problem, solution)
-            if not hard or not self.ease():
+            hard = self.from_start and s.adaptive and barely_separated(problem, solution)
+            if not hard or not self._eased():
                 break
         if not np.isfinite(self.bound):
             self.first_bound = float(solution.value)
@@ -249,10 +249,9 @@ class _Bundle(Generic[Labeling, Sums]):
         """The kernel weights that suit a point best."""
         return weights_for(point[0], self.geometry.offsets, self.settings.norm)
 
-    def ease(self) -> bool:
-        """Lower C for a start that no model separates, unless it is as low as it can be."""
-        hard = self.from_start and self.settings.adaptive
-        eased = self.objective.eased() if hard else None
+    def _eased(self) -> bool:
+        """Lower C, unless it is as low as it can be."""
+        eased = self.objective.eased()
         if eased is not None:
             self.objective, self.bound = eased, -np.inf
         return eased is not None
@@ -390,8 +389,6 @@ def _inner(
         gap = bundle.gap(value)
         if best is not None and gap <= (enough if best is incumbent else wanted):
             break
-        if step % EASY_STEPS == 0 and value >= 0:
-            bundle.ease()
         hard = step > EASY_STEPS and best is not None
         asked = bundle.towards(best.point, value, point) if hard and best else [point]
         answers = yield bundle.geometry.request(label, asked)
