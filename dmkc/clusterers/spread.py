@@ -91,21 +91,20 @@ def row_blocks(
     rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: PerRow
 ) -> list[Block]:
     """The blocks of all rows, where scans can use them again and again."""
-    make = partial(_row_blocks, rows, engine, grid, mode, sample_weight)
-    return engine.once((rows, grid.block_rows, mode == "persist"), make)
-
-
-def _row_blocks(
-    rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: PerRow
-) -> list[Block]:
-    blocks: list[Block] = list(rows.blocks(grid.block_rows))
-    if sample_weight is not None:
-        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
-    if rows.in_memory and not any(isinstance(b, Lazy) for b in blocks):
-        return engine.bring(blocks)
+    make = partial(_row_blocks, rows, engine, grid, sample_weight)
+    blocks = engine.once((rows, grid.block_rows), make)
     if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
         return engine.hold(_as_is, blocks, "rows")
     return blocks
+
+
+def _row_blocks(rows: Rows, engine: Engine, grid: Grid, sample_weight: PerRow) -> list[Block]:
+    """The blocks with their weights; those in this process's memory are put where scans run."""
+    blocks: list[Block] = list(rows.blocks(grid.block_rows))
+    if sample_weight is not None:
+        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
+    here = rows.in_memory and not any(isinstance(b, Lazy) for b in blocks)
+    return engine.bring(blocks) if here else blocks
 
 
 def carried(sample_weight: PerRow, rows: Rows) -> tuple[str, ...]:

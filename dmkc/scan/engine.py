@@ -153,6 +153,16 @@ class Asked(NamedTuple):
         return id(self.blocks), self.grid
 
 
+@dataclass(frozen=True)
+class Each:
+    """Several functions of the same rows."""
+
+    funcs: tuple[Make, ...]
+
+    def __call__(self, rows: Any) -> tuple[Any, ...]:
+        return tuple(func(rows) for func in self.funcs)
+
+
 def load(block: Block) -> Any:
     """The rows of a block that can be had without a scheduler."""
     return block.value if isinstance(block, Held) else block.load()
@@ -225,6 +235,12 @@ class Engine(ABC):
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         """Blocks with the values `make(rows)`, kept in memory where they were made."""
 
+    def hold_each(
+        self, makes: Sequence[Make], blocks: Sequence[Block], name: str
+    ) -> list[list[Block]]:
+        """The same for several functions, of one pass over the blocks where that can be had."""
+        return [self.hold(make, blocks, name) for make in makes]
+
     @abstractmethod
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         """The statistic of all blocks."""
@@ -276,6 +292,14 @@ class ThreadEngine(Engine):
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         values = self.collect(make, blocks, name)
         return [Held(v, b.start, b.stop) for v, b in zip(values, blocks, strict=True)]
+
+    def hold_each(
+        self, makes: Sequence[Make], blocks: Sequence[Block], name: str
+    ) -> list[list[Block]]:
+        values = zip(*self.collect(Each(tuple(makes)), blocks, name), strict=True)
+        return [
+            [Held(v, b.start, b.stop) for v, b in zip(made, blocks, strict=True)] for made in values
+        ]
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         pieces = self._map(_scan_value, blocks, scan.name, scan, grid)

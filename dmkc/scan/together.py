@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dmkc.scan.base import MappedScan, Scan
-from dmkc.scan.engine import Asked, Block, Engine, Make, shared
+from dmkc.scan.engine import Asked, Block, Each, Engine, Make, shared
 from dmkc.scan.grid import Grid, Node
 
 
@@ -27,22 +27,14 @@ class _Abandoned(BaseException):
 
 
 @dataclass(frozen=True)
-class _Collected:
+class _Made:
     """Values of all blocks that a fit waits for."""
 
-    func: Make
+    make: Make
     blocks: Sequence[Block]
     name: str
-
-
-@dataclass(frozen=True)
-class _Each:
-    """Several functions of the same rows."""
-
-    funcs: tuple[Make, ...]
-
-    def __call__(self, rows: Any) -> tuple[Any, ...]:
-        return tuple(func(rows) for func in self.funcs)
+    hold: bool
+    """Whether they are kept where they are made, and not brought to this process."""
 
 
 class _Kept(list[Block]):
@@ -58,7 +50,7 @@ class _Turns:
 
     def __init__(self, work: Callable[[], None], engine: SharedEngine) -> None:
         engine.ask = self._ask
-        self.question: Asked | _Collected | None = None
+        self.question: Asked | _Made | None = None
         """What it waits for; None once it has ended."""
         self._error: BaseException | None = None
         self._answer: Any = None
@@ -85,7 +77,7 @@ class _Turns:
             self._my_turn.release()
             self._thread.join()
 
-    def _ask(self, question: Asked | _Collected) -> Any:
+    def _ask(self, question: Asked | _Made) -> Any:
         self.question = question
         self._your_turn.release()
         self._my_turn.acquire()
@@ -105,7 +97,7 @@ class _Turns:
 class SharedEngine(Engine):
     """An engine as one of several fits that run together sees it."""
 
-    ask: Callable[[Asked | _Collected], Any]
+    ask: Callable[[Asked | _Made], Any]
     """Wait for an answer."""
 
     def __init__(self, together: Together) -> None:
@@ -136,11 +128,7 @@ class SharedEngine(Engine):
         return self._inner.bring(blocks)
 
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
-        known, what = self._together.held, (id(make), id(blocks))
-        kept = known.get(what)
-        if kept is None:
-            kept = known[what] = _Kept(self._inner.hold(make, blocks, name), make, blocks)
-        return kept
+        return self.ask(_Made(make, blocks, name, hold=True))
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         if not scan.recorded:  # it writes something, for one fit alone
@@ -148,7 +136,7 @@ class SharedEngine(Engine):
         return self.ask(Asked(scan, blocks, grid))
 
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
-        return self.ask(_Collected(func, blocks, name))
+        return self.ask(_Made(func, blocks, name, hold=False))
 
 
 class Together:
@@ -174,43 +162,78 @@ class Together:
             for fit in fits:
                 fit.go_on()
             while waiting := [fit for fit in fits if fit.question is not None]:
-                scanning = [fit for fit in waiting if isinstance(fit.question, Asked)]
-                asked: list[Any] = [fit.question for fit in scanning or waiting]
-                answers = self._scanned(asked) if scanning else self._collected(asked)
-                for fit, answer in zip(scanning or waiting, answers, strict=True):
-                    fit.go_on(answer)
+                answer, next_ones = self._next(waiting)
+                answers = _or_error(answer, [fit.question for fit in next_ones])
+                for fit, found in zip(next_ones, answers, strict=True):
+                    fit.go_on(found)
         finally:
             for fit in fits:
                 fit.end()
 
-    def _scanned(self, asked: list[Asked]) -> list[Any]:
-        """The statistics that were asked for; where there is none, the error."""
+    def _next(self, waiting: list[_Turns]) -> tuple[Callable[[list[Any]], list[Any]], list[_Turns]]:
+        """Whose turn it is, and how they are answered.
+
+        Scans wait for blocks that are being made, so that they meet in every mode, and labels for
+        all scans: fits end at different times.
+        """
+        scanning = [fit for fit in waiting if isinstance(fit.question, Asked)]
+        holding = [f for f in waiting if isinstance(f.question, _Made) and f.question.hold]
+        if holding:
+            return self._held, holding
+        return (self._scanned, scanning) if scanning else (self._collected, waiting)
+
+    def _scanned(self, asked: list[Asked]) -> list[Node]:
         self.n_scans += len({one.over for one in asked})
         first: dict[Hashable, Scan] = {}
         asked = [one._replace(scan=first.setdefault(_alike(one), one.scan)) for one in asked]
-        try:
-            return self.engine.scan_together(asked)
-        except Exception as error:
-            if len(asked) == 1:
-                return [error]
-            return [self._alone(one) for one in asked]  # it is the error of some of them only
+        return self.engine.scan_together(asked)
 
-    def _alone(self, one: Asked) -> Any:
-        try:
-            return self.engine.scan(*one)
-        except Exception as error:
-            return error
+    def _held(self, asked: list[_Made]) -> list[list[Block]]:
+        """Blocks that are still held for another fit are given again."""
+        kept = {_source(one): self.held.get(_source(one)) for one in asked}
+        for new in _by_blocks([one for one in asked if kept[_source(one)] is None]):
+            makes = list({id(one.make): one.make for one in new.values()}.values())
+            blocks, name = next((one.blocks, one.name) for one in new.values())
+            if len(makes) == 1:
+                made = [self.engine.hold(makes[0], blocks, name)]
+            else:
+                made = self.engine.hold_each(makes, blocks, name)
+            for make, found in zip(makes, made, strict=True):
+                what = id(make), id(blocks)
+                kept[what] = self.held[what] = _Kept(found, make, blocks)
+        return [kept[_source(one)] or [] for one in asked]
 
-    def _collected(self, asked: list[_Collected]) -> list[Any]:
-        """Values of the rows, as the last of all: fits end at different times, and these wait."""
+    def _collected(self, asked: list[_Made]) -> list[list[Any]]:
         found: dict[int, list[Any]] = {}
-        for blocks in {id(one.blocks): one.blocks for one in asked}.values():
-            here = {k: one for k, one in enumerate(asked) if one.blocks is blocks}
+        for here in _by_blocks(asked):
             self.n_scans += 1
-            each = _Each(tuple(one.func for one in here.values()))
-            parts = self.engine.collect(each, blocks, asked[0].name)
+            each = Each(tuple(one.make for one in here.values()))
+            blocks, name = next((one.blocks, one.name) for one in here.values())
+            parts = self.engine.collect(each, blocks, name)
             found.update(zip(here, map(list, zip(*parts, strict=True)), strict=True))
         return [found[k] for k in range(len(asked))]
+
+
+def _or_error(answer: Callable[[list[Any]], list[Any]], asked: list[Any]) -> list[Any]:
+    """Answers; where they cannot be had together, each alone, or the error that it comes to."""
+    try:
+        return answer(asked)
+    except Exception as error:
+        if len(asked) == 1:
+            return [error]
+        return [_or_error(answer, [one])[0] for one in asked]
+
+
+def _by_blocks(asked: list[_Made]) -> list[dict[int, _Made]]:
+    """Those of the same blocks, by number."""
+    found: dict[int, dict[int, _Made]] = {}
+    for k, one in enumerate(asked):
+        found.setdefault(id(one.blocks), {})[k] = one
+    return list(found.values())
+
+
+def _source(one: _Made) -> tuple[int, int]:
+    return id(one.make), id(one.blocks)
 
 
 def _alike(one: Asked) -> Hashable:
