@@ -156,6 +156,47 @@ def test_k_means_of_different_numbers_needs_the_passes_of_the_longest(X):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_lazy_rows_are_computed_once_for_all(X, monkeypatch):
+    calls, mapped = [], ThreadEngine._map
+
+    def noted(self, func, blocks, name, *args):
+        calls.append(name)
+        return mapped(self, func, blocks, name, *args)
+
+    monkeypatch.setattr(ThreadEngine, "_map", noted)
+    rows = da.from_array(X, chunks=(2500, 3))
+    members = [KMeans(k, random_state=k, sample_rows=300) for k in (2, 3, 5)]
+    alone = []
+    for member in members:
+        calls.clear()
+        clone(member).fit(rows)
+        alone.append(len(calls))
+    calls.clear()
+    model = joined(members).fit(rows)
+    assert calls.count("rows") == 1 and calls.count("survey") == 2  # one of the consensus itself
+    assert len(calls) < sum(alone) and model._member_scans == max(alone) - 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("lazy", [False, True])
+def test_processes_of_a_cluster_come_to_the_same(X, weights, process_client, lazy):
+    rows = da.from_array(X, chunks=(2500, 3)) if lazy else X
+    members = [
+        KMeans(2, **SMALL),
+        KMeans(3, **SMALL),
+        MultipleKernelClustering(C=1.0, **MARGIN),
+        MultipleKernelClustering(C=5.0, **MARGIN),
+        KernelKMeans(3, rank=10, **SMALL),
+    ]
+    model = joined(members).set_params(client=process_client).fit(rows, sample_weight=weights)
+    expected = joined(members).fit(X, sample_weight=weights)
+    for ours, theirs in zip(model.members_, expected.members_, strict=True):
+        np.testing.assert_array_equal(np.asarray(ours.labels_), theirs.labels_)
+        assert_same(ours.model_, theirs.model_, "model")
+    np.testing.assert_array_equal(np.asarray(model.labels_), expected.labels_)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_members_with_the_same_features_hold_them_once(X, monkeypatch):
     held, collect = [], ThreadEngine.collect
 
@@ -229,7 +270,7 @@ def test_members_that_cannot_share_are_fitted_alone(X):
             rank=10, must_link=[[0, 5], [3, 8]], cannot_link=[[1, 2]], **SMALL
         ),
         MultipleKernelClustering(dtype="float32", **MARGIN),
-        MultipleKernelClustering("auto", **MARGIN),
+        MultipleKernelClustering((2, 3), **MARGIN),
     ]
     assert_as_alone(members, X)
 
