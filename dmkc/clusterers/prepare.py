@@ -188,7 +188,7 @@ def prepare(
         heavy, kernels = survey.sample_weights, bank.resolved()
         choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
         bank.use_landmarks(choice.landmarks)
-    maker = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals)
+    maker = engine.first_equal(bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals))
 
     numbers = rank_among(rows.constrained, positions) if rows.constrained is not None else None
     weights = None if sample_weight is None else survey.sample_weights

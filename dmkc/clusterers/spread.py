@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dask
@@ -90,14 +91,20 @@ def row_blocks(
     rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: PerRow
 ) -> list[Block]:
     """The blocks of all rows, where scans can use them again and again."""
-    blocks: list[Block] = list(rows.blocks(grid.block_rows))
-    if sample_weight is not None:
-        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
-    if rows.in_memory and not any(isinstance(b, Lazy) for b in blocks):
-        return engine.bring(blocks)
+    make = partial(_row_blocks, rows, engine, grid, sample_weight)
+    blocks = engine.once((rows, grid.block_rows), make)
     if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
         return engine.hold(_as_is, blocks, "rows")
     return blocks
+
+
+def _row_blocks(rows: Rows, engine: Engine, grid: Grid, sample_weight: PerRow) -> list[Block]:
+    """The blocks with their weights; those in this process's memory are put where scans run."""
+    blocks: list[Block] = list(rows.blocks(grid.block_rows))
+    if sample_weight is not None:
+        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
+    here = rows.in_memory and not any(isinstance(b, Lazy) for b in blocks)
+    return engine.bring(blocks) if here else blocks
 
 
 def carried(sample_weight: PerRow, rows: Rows) -> tuple[str, ...]:
@@ -116,22 +123,33 @@ def spread(
     extra: tuple[str, ...],
 ) -> SpreadRows:
     """What is stored of all blocks, in the chosen way; `extra` are the parts beside the values."""
-    make, keep = None, None
+    make = None
     if mode == "persist":
         blocks = engine.hold(plan, blocks, "columns")
     elif mode == "store":
-        from dmkc.clusterers.stored import store_columns  # and with it Zarr, where it is needed
-
-        keep = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
-        path = os.path.join(keep, "columns.zarr")
-        reader = store_columns(path, engine, blocks, grid, plan, extra)
-        blocks = ReaderSource(reader, grid.n_rows).blocks(grid.block_rows)
+        store = partial(_stored_blocks, engine, blocks, grid, plan, store_path, extra)
+        blocks = engine.once(("stored", id(plan), id(blocks), store_path), store)
     else:
         make = plan
-    rows = SpreadRows(engine, grid, blocks, plan.width, plan.dtype, make)
-    if keep is not None:
-        weakref.finalize(rows, shutil.rmtree, keep, ignore_errors=True)
-    return rows
+    return SpreadRows(engine, grid, blocks, plan.width, plan.dtype, make)
+
+
+def _stored_blocks(
+    engine: Engine,
+    blocks: Sequence[Block],
+    grid: Grid,
+    plan: KernelPlan,
+    store_path: str | None,
+    extra: tuple[str, ...],
+) -> list[Block]:
+    """Blocks that are read from a store, which is deleted once nobody has them any more."""
+    from dmkc.clusterers.stored import store_columns  # and with it Zarr, where it is needed
+
+    folder = tempfile.mkdtemp(prefix="dmkc-columns-", dir=_store_parent(store_path))
+    path = os.path.join(folder, "columns.zarr")
+    reader = store_columns(path, engine, blocks, grid, plan, extra)
+    weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
+    return list(ReaderSource(reader, grid.n_rows).blocks(grid.block_rows))
 
 
 def _store_parent(store_path: str | None) -> str | None:

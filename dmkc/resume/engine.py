@@ -32,7 +32,7 @@ from dmkc.resume.journal import (
     to_bytes,
 )
 from dmkc.scan.base import Scan, leaves
-from dmkc.scan.engine import Block, Engine, Make, recorder
+from dmkc.scan.engine import Asked, Block, Engine, Make, recorder
 from dmkc.scan.grid import Grid, Node, fold_leaves
 
 log = logging.getLogger("dmkc")
@@ -138,7 +138,7 @@ class RecordingEngine(Engine):
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         if not scan.recorded:
             return self._inner.scan(scan, _real(blocks), grid)
-        question = digest(scan.name, scan.question, grid.n_rows, grid.leaf_rows)
+        question = _question(scan, grid)
         if not self._audited:
             return self._first_scan(scan, blocks, grid, question)
         if self._journal.replaying:
@@ -154,6 +154,30 @@ class RecordingEngine(Engine):
             self._journal.forget_rest()
         return self._written(scan, question, self._inner.scan(scan, _real(blocks), grid))
 
+    def scan_together(self, asked: Sequence[Asked]) -> list[Node]:
+        """Each has a record of its own, so that a run may go on where other scans share a pass."""
+        answers: list[Node] = []
+        while len(answers) < len(asked) and self._journal.replaying:
+            answers.append(self.scan(*asked[len(answers)]))
+        rest = list(asked[len(answers) :])
+        if not rest:
+            return answers
+        real = {id(one.blocks): _real(one.blocks) for one in rest}  # the same ones stay the same
+        passes = [one._replace(blocks=real[id(one.blocks)]) for one in rest]
+        unseen, self._audited = not self._audited, True
+        if unseen:
+            passes[0] = passes[0]._replace(scan=Audited(passes[0].scan))
+        nodes = self._inner.scan_together(passes)
+        if unseen:
+            fingerprint, nodes[0] = nodes[0]
+            self._record_rows(fingerprint, rest[0].grid)
+        for (scan, _, grid), node in zip(rest, nodes, strict=True):
+            answers.append(self._written(scan, _question(scan, grid), node))
+        return answers
+
+    def _record_rows(self, fingerprint: bytes, grid: Grid) -> None:
+        self._journal.append(to_bytes({"rows": fingerprint.hex(), "n_rows": grid.n_rows}))
+
     def _first_scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid, question: str) -> Node:
         """The first scan of a fit is always run: it shows whether the rows are still the same."""
         self._audited = True
@@ -166,7 +190,7 @@ class RecordingEngine(Engine):
                     "it the same rows, or choose another folder."
                 )
         else:
-            self._journal.append(to_bytes({"rows": fingerprint.hex(), "n_rows": grid.n_rows}))
+            self._record_rows(fingerprint, grid)
         if self._journal.replaying:
             record = self._journal.read()
             if record.get("question") == question:
@@ -188,6 +212,10 @@ class RecordingEngine(Engine):
             return node
         self._journal.append(whole)
         return from_bytes(whole)["answer"]
+
+
+def _question(scan: Scan, grid: Grid) -> str:
+    return digest(scan.name, scan.question, grid.n_rows, grid.leaf_rows)
 
 
 @contextlib.contextmanager

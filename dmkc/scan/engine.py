@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import dask.base
@@ -31,6 +32,7 @@ from dmkc.data import BlockRows, Lazy
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
+from dmkc.scan.requests import SideBySide
 from dmkc.typing import MaybeClient
 
 Before = list[tuple[LibController, int]]
@@ -53,6 +55,8 @@ recorder: ContextVar[Callable[[Engine, Any], Engine] | None] = ContextVar(
     "dmkc_recorder", default=None
 )
 """Set inside `dmkc.checkpoint`: from an engine and the estimator it is for to one that records."""
+shared: ContextVar[Engine | None] = ContextVar("dmkc_shared", default=None)
+"""Set while several fits run together: the engine of the one that runs now."""
 
 
 @contextmanager
@@ -136,6 +140,29 @@ class Held:
     stop: int
 
 
+class Asked(NamedTuple):
+    """A scan that a fit waits for."""
+
+    scan: Scan
+    blocks: Sequence[Block]
+    grid: Grid
+
+    @property
+    def over(self) -> tuple[int, Grid]:
+        """The same for scans that can share a pass."""
+        return id(self.blocks), self.grid
+
+
+@dataclass(frozen=True)
+class Each:
+    """Several functions of the same rows."""
+
+    funcs: tuple[Make, ...]
+
+    def __call__(self, rows: Any) -> tuple[Any, ...]:
+        return tuple(func(rows) for func in self.funcs)
+
+
 def load(block: Block) -> Any:
     """The rows of a block that can be had without a scheduler."""
     return block.value if isinstance(block, Held) else block.load()
@@ -196,13 +223,44 @@ class Engine(ABC):
         most = block_bytes_for(self.memory / self.threads, LARGE_BLOCK_BYTES)
         return Grid.plan(n_rows, width, self.block_bytes, self.threads, leaf_rows, most)
 
+    def once(self, what: Hashable, make: Callable[[], list[Block]]) -> list[Block]:
+        """Blocks that are made once for all fits that run together."""
+        return make()
+
+    def first_equal(self, value: Any) -> Any:
+        """The value, or the one equal to it that a fit running together with this one has made."""
+        return value
+
     @abstractmethod
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         """Blocks with the values `make(rows)`, kept in memory where they were made."""
 
+    def hold_each(
+        self, makes: Sequence[Make], blocks: Sequence[Block], name: str
+    ) -> list[list[Block]]:
+        """The same for several functions, of one pass over the blocks where that can be had."""
+        return [self.hold(make, blocks, name) for make in makes]
+
     @abstractmethod
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         """The statistic of all blocks."""
+
+    def scan_together(self, asked: Sequence[Asked]) -> list[Node]:
+        """The statistics of several scans; those of the same blocks are one pass."""
+        found: dict[int, Node] = {}
+        for over in dict.fromkeys(one.over for one in asked):
+            here = {k: one for k, one in enumerate(asked) if one.over == over}
+            first = next(iter(here.values()))
+            scans = list({id(one.scan): one.scan for one in here.values()}.values())
+            if len(scans) == 1:
+                nodes = [self.scan(scans[0], first.blocks, first.grid)]
+            else:
+                nodes = self.scan(SideBySide(tuple(scans)), first.blocks, first.grid)
+            by_scan = dict(zip(map(id, scans), nodes, strict=True))
+            for k, one in here.items():  # each has the statistic for itself, to do with as it likes
+                node = by_scan[id(one.scan)]
+                found[k] = node if len(here) == len(scans) else deepcopy(node)
+        return [found[k] for k in range(len(asked))]
 
     @abstractmethod
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
@@ -234,6 +292,14 @@ class ThreadEngine(Engine):
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         values = self.collect(make, blocks, name)
         return [Held(v, b.start, b.stop) for v, b in zip(values, blocks, strict=True)]
+
+    def hold_each(
+        self, makes: Sequence[Make], blocks: Sequence[Block], name: str
+    ) -> list[list[Block]]:
+        values = zip(*self.collect(Each(tuple(makes)), blocks, name), strict=True)
+        return [
+            [Held(v, b.start, b.stop) for v, b in zip(made, blocks, strict=True)] for made in values
+        ]
 
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         pieces = self._map(_scan_value, blocks, scan.name, scan, grid)
@@ -287,7 +353,11 @@ def open_engine(client: MaybeClient = None, owner: Any = None) -> Engine:
     """The engine for `client`, for the current Dask client, or for threads when there is none.
 
     With the estimator that it is for as `owner`, its scans are recorded inside `dmkc.checkpoint`.
+    A fit that runs together with others has their common engine.
     """
+    together = shared.get()
+    if together is not None:
+        return together
     engine, record = _engine(client), recorder.get()
     if owner is not None and not engine.here:  # here its code is imported already
         engine.require(owner.modules_of_others())

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from dmkc.data import BlockRows
-from dmkc.scan.base import Scan
+from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.grid import Node
 
 Answer = TypeVar("Answer")
@@ -70,7 +70,18 @@ class SideBySide(SharedScan[Node]):
         return tuple(scan.question for scan in self.scans)
 
     def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
-        return tuple(scan.block(rows, first_row, leaf_rows) for scan in self.scans)
+        """Rows that several scans map in the same way are mapped once."""
+        found: dict[int, Node] = {}
+        for make in {id(make): make for make in map(_map_of, self.scans)}.values():
+            here = {k: scan for k, scan in enumerate(self.scans) if _map_of(scan) is make}
+            if make is None or len(here) == 1:
+                nodes = [scan.block(rows, first_row, leaf_rows) for scan in here.values()]
+            else:
+                mapped: Any = here.values()
+                inside = SideBySide(tuple(scan.scan for scan in mapped))
+                nodes = MappedScan(make, inside).block(rows, first_row, leaf_rows)
+            found.update(zip(here, nodes, strict=True))
+        return tuple(found[k] for k in range(len(self.scans)))
 
     def merge(self, left: Node, right: Node) -> Node:
         parts = zip(self.scans, left, right, strict=True)
@@ -78,3 +89,8 @@ class SideBySide(SharedScan[Node]):
 
     def unpack(self, node: Node) -> Sequence[Node]:
         return node
+
+
+def _map_of(scan: Scan) -> Any:
+    """What rows are mapped by before a scan; None where they are scanned as they are."""
+    return scan.make if isinstance(scan, MappedScan) else None

@@ -38,6 +38,7 @@ from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, Paramete
 from dmkc.clusterers.prepare import FeatureSettings, layout_of, prepare
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
+from dmkc.clusterers.together import fit_together
 from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import Columns, KernelPlan
@@ -92,7 +93,8 @@ class ConsensusClustering(Clusterer[MemberRows]):
     start_ : str, the start of k-means that was kept.
     n_iter_ : int, 1.
     converged_ : bool, True.
-    n_scans_ : int, passes over all rows, those of members that were given left out.
+    n_scans_ : int, passes over all rows, those in which given members were fitted included; one
+        that several of them share counts once.
     history_ : list of dict, one per step of k-means on all rows.
     members_ : list or None, the fitted members, where members were given.
     model_ : ConsensusModel, all that `predict` needs.
@@ -134,10 +136,10 @@ class ConsensusClustering(Clusterer[MemberRows]):
             "members",
             Members(none=True),
             None,
-            """The clusterings to join, of any of this library's methods; they are fitted to X one
-            after the other.  A short name, such as "kmeans", stands for that method with its
-            defaults and with `n_clusters` and `random_state`.  None are `n_members` spectral
-            clusterings.""",
+            """The clusterings to join, of any of this library's methods; they are fitted to X
+            together and share passes over its rows.  A short name, such as "kmeans", stands for
+            that method with its defaults and with `n_clusters` and `random_state`.  None are
+            `n_members` spectral clusterings.""",
         ),
         Parameter(
             "n_members",
@@ -203,6 +205,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
 
     tol = 0.0
     model_: Any
+    _member_scans: int
 
     def _check_parameters(self) -> None:
         self._own_settings(None)
@@ -232,10 +235,11 @@ class ConsensusClustering(Clusterer[MemberRows]):
         With `sample_weight` a row of weight 3 counts as three equal rows.
         """
         self._check_parameters()
-        self.members_ = None
+        self.members_, self._member_scans = None, 0
         if self.members is not None:
             made = self._made_members()
-            self.members_ = [member.fit(X, None, sample_weight) for member in made]
+            self._member_scans = fit_together(made, X, sample_weight)
+            self.members_ = made
         return super().fit(X, y, sample_weight)
 
     def _made_members(self) -> list[RowClusterer]:
@@ -264,7 +268,9 @@ class ConsensusClustering(Clusterer[MemberRows]):
             f"{job.rows.n_rows} rows x {job.rows.n_columns} columns, {members.width} clusterings "
             f"of {members.n_clusters} clusters in all, on {job.engine.description}"
         )
-        return MemberRows.of(members, prepared, job)
+        ready = MemberRows.of(members, prepared, job)
+        ready.all_rows.n_scans += self._member_scans
+        return ready
 
     def _learn(
         self, prepared: MemberRows, job: Job
