@@ -27,6 +27,8 @@ from dmkc.scan.requests import GivenLabels, SharedScan
 MASKED, SIGNED, HINGE, OWN_HINGE, CHANGED, POSITIVE, SCORE, TOTAL = range(8)
 SCALARS = 8
 ROWS_PER_PARTIAL = 64
+NARROW = 64
+"""Up to this many stored values adding a row is cheaper than asking whether it counts."""
 TIE = 1e-9
 """Margin violations below this count as none: masters put rows exactly on the margin, and rounding
 must not decide which cut is made.  Any mask makes a valid cut."""
@@ -81,49 +83,82 @@ def cuts_of_leaves(
     kind = columns.dtype.type
     zero, one, tie = kind(0), kind(1), kind(TIE)
     partial = np.zeros((n_models, d), columns.dtype)
-    side = np.empty(n_labels, columns.dtype)
-    weighted = weights.shape[0] > 0
+    sides = np.empty((n_labels, ROWS_PER_PARTIAL), columns.dtype)
+    scores, steps = np.empty((2, ROWS_PER_PARTIAL), columns.dtype)
+    hashes = np.empty(ROWS_PER_PARTIAL, np.uint64)
+    weighted, narrow = weights.shape[0] > 0, d <= NARROW
     for leaf in range(sums.shape[0]):
         stop = min(n, (leaf + 1) * leaf_rows)
-        for tile in range(leaf * leaf_rows, stop, ROWS_PER_PARTIAL):
-            partial[:] = zero
-            for i in range(tile, min(stop, tile + ROWS_PER_PARTIAL)):
-                row = columns[i]
-                w = weights[i] if weighted else one
-                for s in range(n_labels):
-                    if given[s] >= 0:
-                        side[s] = one if labels[i, given[s]] > 0 else -one
-                        continue
-                    score = label_b[s]
+        for first in range(leaf * leaf_rows, stop, ROWS_PER_PARTIAL):
+            count = min(ROWS_PER_PARTIAL, stop - first)
+            tile = columns[first : first + count]
+            for i in range(count):
+                hashes[i] = row_hash(first_row + first + i)
+            both = n_labels == 1 and given[0] < 0
+            if both:  # the label and the first model in one go
+                for i in range(count):
+                    side_score, score, row = label_b[0], model_b[0], tile[i]
+                    for j in range(d):
+                        side_score += row[j] * label_w[0, j]
+                        score += row[j] * model_w[0, j]
+                    sides[0, i] = one if side_score >= zero else -one
+                    scores[i] = score
+            for s in range(1 if both else 0, n_labels):
+                if given[s] >= 0:
+                    for i in range(count):
+                        sides[s, i] = one if labels[first + i, given[s]] > 0 else -one
+                    continue
+                for i in range(count):
+                    score, row = label_b[s], tile[i]
                     for j in range(d):
                         score += row[j] * label_w[s, j]
-                    side[s] = one if score >= zero else -one
-                for p in range(n_models):
-                    score = model_b[p]
+                    sides[s, i] = one if score >= zero else -one
+            for p in range(n_models):
+                for i in range(count if p or not both else 0):
+                    score, row = model_b[p], tile[i]
                     for j in range(d):
                         score += row[j] * model_w[p, j]
-                    z = side[owner[p]]
+                    scores[i] = score
+                side = sides[owner[p]]
+                masked = signed = hinge = own_hinge = changed = positive = zero
+                score_sum = total = zero
+                label_hash = np.uint64(0)
+                for i in range(count):  # without branches, so that it vectorises
+                    w = weights[first + i] if weighted else one
+                    score, z = scores[i], side[i]
                     own = one if score >= zero else -one
-                    out = scalars[leaf, p]
-                    out[OWN_HINGE] += w * max(one - own * score, zero)
-                    out[SCORE] += w * score
-                    out[TOTAL] += w
-                    if score >= zero:
-                        out[POSITIVE] += w
-                        label_hashes[leaf, p] += row_hash(first_row + i)
-                    if own != z:
-                        out[CHANGED] += w
                     short = one - z * score
-                    if short > tie:
-                        out[MASKED] += w
-                        out[SIGNED] += w * z
-                        out[HINGE] += w * short
-                        step = w * z
+                    inside = w if short > tie else zero
+                    steps[i] = inside * z
+                    masked += inside
+                    signed += inside * z
+                    hinge += inside * short
+                    own_hinge += w * max(one - own * score, zero)
+                    changed += w if own != z else zero
+                    positive += w if own > zero else zero
+                    score_sum += w * score
+                    total += w
+                for i in range(count):
+                    label_hash += hashes[i] if scores[i] >= zero else np.uint64(0)
+                out, sum_of = scalars[leaf, p], partial[p]
+                out[MASKED] += masked
+                out[SIGNED] += signed
+                out[HINGE] += hinge
+                out[OWN_HINGE] += own_hinge
+                out[CHANGED] += changed
+                out[POSITIVE] += positive
+                out[SCORE] += score_sum
+                out[TOTAL] += total
+                label_hashes[leaf, p] += label_hash
+                for i in range(count):
+                    step = steps[i]
+                    if narrow or step != zero:
+                        row = tile[i]
                         for j in range(d):
-                            partial[p, j] += step * row[j]
-            for p in range(n_models):
+                            sum_of[j] += step * row[j]
                 for j in range(d):
-                    sums[leaf, p, j] += partial[p, j]
+                    sums[leaf, p, j] += sum_of[j]
+                    sum_of[j] = zero
 
 
 @compiled
