@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,8 @@ WIDE = 2048
 """Beyond this many columns the linear kernel goes through landmarks like the others."""
 MOST_DEGREE = 100
 """Polynomials of a higher degree overflow on any rows."""
+MOST_OFFSET = 1e100
+MOST_WIDTH = 1e300
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +87,8 @@ class ColumnGaussian(PairwiseKernel):
         return self.column
 
     def __post_init__(self) -> None:
-        if self.column < 0 or int(self.column) != self.column:
+        whole = isinstance(self.column, Real) and 0 <= self.column < np.inf
+        if not whole or int(self.column) != self.column:
             raise UserError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
         _positive("ColumnGaussian", gamma=self.gamma)
 
@@ -120,10 +124,15 @@ class Polynomial(PairwiseKernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (1 <= self.degree < np.inf and int(self.degree) == self.degree):
+        whole = isinstance(self.degree, Real) and 1 <= self.degree < np.inf
+        if not whole or int(self.degree) != self.degree:
             raise UserError(f"Polynomial degree must be a positive integer, not {self.degree}.")
         if self.degree > MOST_DEGREE:
             raise UserError(f"Polynomial degree must be at most {MOST_DEGREE}, not {self.degree}.")
+        if not isinstance(self.coef0, Real) or not abs(self.coef0) <= MOST_OFFSET:
+            raise UserError(
+                f"Polynomial coef0 must lie within {MOST_OFFSET:g} of zero, not {self.coef0!r}."
+            )
         _positive("Polynomial", gamma=self.gamma)
 
     def resolve(self, sample: KernelSample) -> Self:
@@ -309,5 +318,5 @@ def _resolved(gamma: float | None) -> float:
 
 def _positive(owner: str, **values: float | None) -> None:
     for name, value in values.items():
-        if value is not None and not (np.isfinite(value) and value > 0):
+        if value is not None and not (isinstance(value, Real) and 0 < value <= MOST_WIDTH):
             raise UserError(f"{owner} {name} must be a positive number, not {value!r}.")

@@ -94,6 +94,7 @@ class KMeans(Clusterer[FramedRows]):
     [[10.0, 2.0], [1.0, 3.0]]
     """
 
+    _model_class = CentroidModel
     _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
