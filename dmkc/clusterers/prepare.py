@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.ranges import check_precision, check_range, no_overflow, overflow
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import (
     Layout,
@@ -175,8 +176,11 @@ def prepare(
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
     moments = survey if context is None else _survey_context(context, leaf_rows)
+    check_range(survey, rows, min_rows)
+    check_range(moments, rows, min_rows)
     own = scaling_of(moments, settings.scale, min_rows, rows.views.values())
     scaling = evened(own, moments, rows.views.values())
+    check_precision(survey, rows, scaling.shift, scaling.factor, layout.dtype)
     standardised = scaling.apply(survey.sample)
 
     bank = _Bank.of(
@@ -188,12 +192,15 @@ def prepare(
         heavy, kernels = survey.sample_weights, bank.resolved()
         choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
         bank.use_landmarks(choice.landmarks)
-    maker = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals)
+    maker = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals, survey, rows)
 
     numbers = rank_among(rows.constrained, positions) if rows.constrained is not None else None
     weights = None if sample_weight is None else survey.sample_weights
     sample_rows = RowRecord(survey.sample, weights, numbers)
-    sample = SampleRows(maker(sample_rows), leaf_rows)
+    with no_overflow("A kernel of the bank", survey, rows):
+        stored = maker(sample_rows)
+    check_stored(stored.rows, maker, survey, rows)
+    sample = SampleRows(stored, leaf_rows)
     sample_is_all = len(positions) == n
     all_rows: RowSet = sample
     if not sample_is_all:
@@ -202,6 +209,7 @@ def prepare(
     raw = FeatureMap.build(maker)
     known = maker.stored_mean()
     mean = all_rows.stored_mean() if known is None else known
+    check_stored(np.asarray(mean)[None, :], maker, survey, rows)
     features = raw.normalised(mean, sample.stored, sample.weights)
     if min_rows > 1:
         check_kernels(features)
@@ -302,14 +310,18 @@ class _Bank:
         dtype: np.dtype,
         leaf_rows: int,
         diagonals: bool,
+        survey: Survey,
+        rows: Rows,
     ) -> KernelPlan:
         """The plan of all kernels, each fitted to what it sees."""
-        pairs = zip(self.kernels, self.view_of, strict=True)
-        fitted = tuple(kernel.fit(self.samples[view]) for kernel, view in pairs)
+        fitted = []
+        for kernel, view in zip(self.kernels, self.view_of, strict=True):
+            with no_overflow(f"The kernel {kernel}", survey, rows):
+                fitted.append(kernel.fit(self.samples[view]))
         return KernelPlan(
             scaling,
             self.views,
-            fitted,
+            tuple(fitted),
             self.view_of,
             dtype,
             leaf_rows,
@@ -418,6 +430,14 @@ def check_finite(survey: Survey, rows: Rows) -> None:
         f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
         "fill in or drop these rows before clustering."
     )
+
+
+def check_stored(values: np.ndarray, plan: KernelPlan, survey: Survey, rows: Rows) -> None:
+    """Refuse a kernel whose stored values are not finite, though all values of the rows are."""
+    edges = plan.offsets
+    for kernel, start, stop in zip(plan.kernels, edges, edges[1:], strict=False):
+        if not np.isfinite(values[:, start:stop]).all():
+            raise overflow(f"The kernel {kernel}", survey, rows)
 
 
 def check_kernels(features: FeatureMap) -> None:

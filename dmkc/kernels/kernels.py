@@ -24,7 +24,8 @@ WIDE = 2048
 MOST_DEGREE = 100
 """Polynomials of a higher degree overflow on any rows."""
 MOST_OFFSET = 1e100
-MOST_WIDTH = 1e300
+MOST_WIDTH, MOST_UNITS = 1e300, 1e50
+"""Widths, and widths in units that are taken from the rows, lie within these and their inverses."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +180,8 @@ class Gaussian(PairwiseKernel):
     diameters: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Gaussian", width=self.width, gamma=self.gamma, diameters=self.diameters)
+        _positive("Gaussian", gamma=self.gamma)
+        _positive("Gaussian", MOST_UNITS, width=self.width, diameters=self.diameters)
 
     has_pre_images: ClassVar[bool] = True
 
@@ -232,7 +234,8 @@ class Laplacian(PairwiseKernel):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Laplacian", width=self.width, gamma=self.gamma)
+        _positive("Laplacian", gamma=self.gamma)
+        _positive("Laplacian", MOST_UNITS, width=self.width)
 
     def resolve(self, sample: KernelSample) -> Self:
         if self.gamma is not None:
@@ -316,7 +319,9 @@ def _resolved(gamma: float | None) -> float:
     return float(gamma)
 
 
-def _positive(owner: str, **values: float | None) -> None:
+def _positive(owner: str, most: float = MOST_WIDTH, **values: float | None) -> None:
     for name, value in values.items():
-        if value is not None and not (isinstance(value, Real) and 0 < value <= MOST_WIDTH):
-            raise UserError(f"{owner} {name} must be a positive number, not {value!r}.")
+        if value is None or (isinstance(value, Real) and 1.0 / most <= value <= most):
+            continue
+        bounds = f" between {1.0 / most:g} and {most:g}" if isinstance(value, Real) else ""
+        raise UserError(f"{owner} {name} must be a positive number{bounds}, not {value!r}.")
