@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
 import os
 import stat
+import zlib
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,8 @@ MOST_PIPE = 256 << 20
 MOST_EMPTY_ROWS = 1 << 26
 """Rows of a sparse file beyond those that its values could fill."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+UNPACKING = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+"""What a damaged packed file ends with."""
 SPARSE_KEYS = {"format", "shape", "data"}
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import io
-import lzma
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from dmkc.cli.options import as_argument
-from dmkc.cli.raw import COMPRESSED, read_npz, taken_from_pipe
+from dmkc.cli.raw import COMPRESSED, UNPACKING, read_npz, taken_from_pipe
 from dmkc.data import as_rows
 from dmkc.errors import UserError
 from dmkc.showing import printable
@@ -29,8 +26,6 @@ LARGE_BYTES = 256 << 20
 SAMPLE_ROWS = 1000
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}
 """None: any white space."""
-UNPACKING = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-"""What a damaged packed file ends with."""
 
 
 @dataclass(frozen=True)

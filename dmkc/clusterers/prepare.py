@@ -6,14 +6,22 @@ never on chunks, workers or scheduler.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.ranges import check_precision, check_range, no_overflow, overflow
+from dmkc.clusterers.checks import (
+    check_enough,
+    check_finite,
+    check_kernels,
+    check_precision,
+    check_range,
+    check_stored,
+    check_weighted,
+    no_overflow,
+)
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import (
     Layout,
@@ -387,71 +395,10 @@ def _survey_context(context: Any, leaf_rows: int) -> Survey:
     return survey
 
 
-def check_enough(n: int, n_clusters: int) -> None:
-    """Refuse fewer rows than clusters."""
-    if n < n_clusters:
-        raise UserError(
-            f"n_samples={n} should be >= n_clusters={n_clusters}: "
-            f"{n} row(s) cannot form {n_clusters} clusters."
-        )
-
-
-def check_weighted(survey: Survey, n_clusters: int) -> None:
-    """Refuse a sample with fewer weighted rows than clusters."""
-    if np.count_nonzero(survey.sample_weights) < n_clusters:
-        raise UserError(
-            f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
-            "too few to begin from: drop rows of weight 0, or increase sample_rows."
-        )
-
-
 def _dtype(name: str, n: int, width: int) -> np.dtype:
     if name == "auto":
         return np.dtype(np.float64 if n * width * 8 <= EXACT_BYTES else np.float32)
     return np.dtype(name)
-
-
-def check_finite(survey: Survey, rows: Rows) -> None:
-    """Refuse NaN and infinity, saying how many and where the first ones are."""
-    if not survey.bad.any():
-        return
-    parts = [
-        f"{count} {what}"
-        for count, what in zip(survey.bad, ("NaN", "infinite (inf)"), strict=True)
-        if count
-    ]
-    labels = rows.container.row_labels(np.array([i for i, _ in survey.first_bad]))
-    names = rows.column_names
-    places = [
-        f"row {row}, column {names[j] if names else j}"
-        for row, (_, j) in zip(labels, survey.first_bad, strict=True)
-    ]
-    raise UserError(
-        f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
-        "fill in or drop these rows before clustering."
-    )
-
-
-def check_stored(values: np.ndarray, plan: KernelPlan, survey: Survey, rows: Rows) -> None:
-    """Refuse a kernel whose stored values are not finite, though all values of the rows are."""
-    edges = plan.offsets
-    for kernel, start, stop in zip(plan.kernels, edges, edges[1:], strict=False):
-        if not np.isfinite(values[:, start:stop]).all():
-            raise overflow(f"The kernel {kernel}", survey, rows)
-
-
-def check_kernels(features: FeatureMap) -> None:
-    """Warn of kernels that are constant on these rows; refuse a bank of nothing else."""
-    dead = [k for k, s in zip(features.kernels, features.scale, strict=True) if s == 0]
-    if len(dead) == len(features.kernels):
-        raise UserError(
-            "Every kernel of the bank is constant on these rows (degenerate), so nothing can be "
-            "separated: choose other kernels or widths."
-        )
-    if dead:
-        warnings.warn(
-            f"Kernels that are constant on these rows get no weight: {dead}", stacklevel=2
-        )
 
 
 def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:

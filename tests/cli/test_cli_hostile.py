@@ -128,6 +128,14 @@ def test_progress_shows_escapes_too(call, tmp_path, data):
     assert clean(call("fit", f"{EVIL}.csv", "--out", "run", *words))
 
 
+def test_names_that_look_like_formulas_or_markup_are_drawn_as_they_are(fit, tmp_path, data):
+    names = ["$\\frac$", "a$b$_^", "<script>x</script>", "\\$"]
+    pd.DataFrame(data[0], columns=names).to_csv(tmp_path / "x.csv", index=False)
+    fit("x.csv", "--method", "planes", "--out", "run", report=True)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<script>x" not in page and "a$b$_^" in page
+
+
 def test_classes_of_a_file_are_shown_escaped(call, tmp_path):
     np.save(tmp_path / "labels.npy", np.array([0, 1, 0, 1]))
     pd.DataFrame({"y": [EVIL, "c", EVIL, "c"]}).to_csv(tmp_path / "y.csv", index=False)

@@ -11,6 +11,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Clusterer, Job
+from dmkc.clusterers.checks import (
+    check_enough,
+    check_finite,
+    check_precision,
+    check_range,
+    check_weighted,
+)
 from dmkc.clusterers.fits import Learned, Named, Stage, race
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
@@ -25,8 +32,6 @@ from dmkc.clusterers.kmeans.lloyd import (
 from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
-from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
-from dmkc.clusterers.ranges import check_precision, check_range
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows

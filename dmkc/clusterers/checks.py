@@ -1,8 +1,9 @@
-"""Finite values that are too large, too small or too alike to compute with, named by column."""
+"""What rows and kernels must be before they are fitted; what is wrong is named by its place."""
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from dmkc.data import Rows
 from dmkc.errors import UserError
+from dmkc.kernels import FeatureMap, KernelPlan
 from dmkc.kernels.tiles import constant_columns
 from dmkc.scan.survey import Survey
 
@@ -20,6 +22,45 @@ SCALED = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e100}
 inverse."""
 EXACT = 2.0**53
 """Whole numbers beyond this are rounded when they become floating-point numbers."""
+
+
+def check_enough(n: int, n_clusters: int) -> None:
+    """Refuse fewer rows than clusters."""
+    if n < n_clusters:
+        raise UserError(
+            f"n_samples={n} should be >= n_clusters={n_clusters}: "
+            f"{n} row(s) cannot form {n_clusters} clusters."
+        )
+
+
+def check_weighted(survey: Survey, n_clusters: int) -> None:
+    """Refuse a sample with fewer weighted rows than clusters."""
+    if np.count_nonzero(survey.sample_weights) < n_clusters:
+        raise UserError(
+            f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
+            "too few to begin from: drop rows of weight 0, or increase sample_rows."
+        )
+
+
+def check_finite(survey: Survey, rows: Rows) -> None:
+    """Refuse NaN and infinity, saying how many and where the first ones are."""
+    if not survey.bad.any():
+        return
+    parts = [
+        f"{count} {what}"
+        for count, what in zip(survey.bad, ("NaN", "infinite (inf)"), strict=True)
+        if count
+    ]
+    labels = rows.container.row_labels(np.array([i for i, _ in survey.first_bad]))
+    names = rows.column_names
+    places = [
+        f"row {row}, column {names[j] if names else j}"
+        for row, (_, j) in zip(labels, survey.first_bad, strict=True)
+    ]
+    raise UserError(
+        f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
+        "fill in or drop these rows before clustering."
+    )
 
 
 def check_range(survey: Survey, rows: Rows, min_rows: int) -> None:
@@ -94,6 +135,28 @@ def overflow(kernel: Any, survey: Survey, rows: Rows) -> UserError:
         f"{_column(rows, j).lower()} holds {_farthest(survey, j):.6g}: choose another kernel or "
         'scale="standard".'
     )
+
+
+def check_stored(values: np.ndarray, plan: KernelPlan, survey: Survey, rows: Rows) -> None:
+    """Refuse a kernel whose stored values are not finite, though all values of the rows are."""
+    edges = plan.offsets
+    for kernel, start, stop in zip(plan.kernels, edges, edges[1:], strict=False):
+        if not np.isfinite(values[:, start:stop]).all():
+            raise overflow(f"The kernel {kernel}", survey, rows)
+
+
+def check_kernels(features: FeatureMap) -> None:
+    """Warn of kernels that are constant on these rows; refuse a bank of nothing else."""
+    dead = [k for k, s in zip(features.kernels, features.scale, strict=True) if s == 0]
+    if len(dead) == len(features.kernels):
+        raise UserError(
+            "Every kernel of the bank is constant on these rows (degenerate), so nothing can be "
+            "separated: choose other kernels or widths."
+        )
+    if dead:
+        warnings.warn(
+            f"Kernels that are constant on these rows get no weight: {dead}", stacklevel=2
+        )
 
 
 def _farthest(survey: Survey, j: int) -> float:
