@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dmkc.panel import open_panel
+from dmkc.showing import printable
 from dmkc.typing import NamedValues
 
 
@@ -148,6 +149,7 @@ def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
     width = [0]
 
     def show(text: str, keep: bool) -> None:
+        text = printable(text)
         if live:
             text = text if keep else text[: shutil.get_terminal_size().columns - 1]
             stream.write("\r" + text.ljust(width[0]) + ("\n" if keep else ""))

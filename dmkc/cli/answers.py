@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dmkc.cli.runs import write_text
+from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.selection.choose import Answer
 
 YES = ("y", "yes", "1", "true", "same")
 NO = ("n", "no", "0", "false", "different")
 HEAD = ("row", "other_row", "same")
+MOST_BYTES = 1 << 24
 
 
 def add_answers(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +42,11 @@ def answers_of(args: argparse.Namespace, may_be_new: bool = False) -> list[Answe
 
 def read_answers(path: str | Path) -> list[Answer]:
     """Answers from a CSV file with lines such as `3,17,yes`; a first line of names is skipped."""
-    with open(path, encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.reader(file) if line]
+    try:
+        text = read_bytes(Path(path), MOST_BYTES).decode("utf-8")
+        lines = [line for line in csv.reader(io.StringIO(text, newline="")) if line]
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"{path} is not a file of answers ({problem}).") from None
     if lines and [word.strip() for word in lines[0]] == list(HEAD):
         lines = lines[1:]
     return [_read(line, path) for line in lines]
@@ -58,7 +63,7 @@ def write_answers(path: str | Path, answers: Iterable[Answer]) -> None:
 
 def _read(line: Sequence[str], path: str | Path) -> Answer:
     words = [word.strip().lower() for word in line]
-    if len(words) == 3 and words[0].isdigit() and words[1].isdigit() and words[2] in YES + NO:
+    if len(words) == 3 and words[0].isdecimal() and words[1].isdecimal() and words[2] in YES + NO:
         return int(words[0]), int(words[1]), words[2] in YES
     raise UserError(
         f"{path} has a line {','.join(line)!r}; a line holds two row numbers and yes or no, "

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from dmkc.cli.common import Commands, Failure, add_name, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.errors import UserError
+from dmkc.showing import one_line
 from dmkc.version import __version__
 
 
@@ -176,7 +177,8 @@ def _plain_warnings() -> Iterator[None]:
             warnings.simplefilter("ignore", kind)
 
         def show(message: Any, *_: Any, **__: Any) -> None:
-            print(f"dmkc: warning: {' '.join(str(message).split())}", file=sys.stderr)
+            text = one_line(" ".join(str(message).split()))
+            print(f"dmkc: warning: {text}", file=sys.stderr)
 
         warnings.showwarning = show
         yield

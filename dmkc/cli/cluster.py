@@ -21,6 +21,7 @@ from dmkc.cluster.smoke import one_worker, smoke_scan
 from dmkc.cluster.start import kubernetes_spec
 from dmkc.clusterers.estimator import Facts
 from dmkc.clusterers.parameters import whole_number
+from dmkc.showing import printable
 
 SIZES = ("memory", "disk")
 
@@ -103,6 +104,6 @@ def _start(config: Config) -> None:
 def _certs(args: argparse.Namespace) -> None:
     paths = cluster.make_certificates(args.folder, args.days)
     for path in paths.values():
-        print(path)
+        print(printable(path))
     folder = next(iter(paths.values())).parent.resolve()
     say(f"write tls: {folder} into the config; whoever can read {Path(args.folder)} can join")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dmkc.errors import UserError
+from dmkc.showing import one_line, printable
 
 if TYPE_CHECKING:
     from dmkc.clusterers.estimator import Facts
@@ -39,12 +40,13 @@ def is_users(problem: BaseException) -> bool:
 def sentence(problem: BaseException) -> str:
     """One line about an exception."""
     if isinstance(problem, OSError) and problem.filename is not None:
-        text = f"{problem.filename}: {(problem.strerror or 'cannot be used').lower()}."
+        text = f"{printable(problem.filename)}: {(problem.strerror or 'cannot be used').lower()}."
     elif isinstance(problem, MemoryError):
         text = f"The memory does not suffice ({problem or 'no details'})."
     else:
         text = str(problem) or type(problem).__name__
-    text = " ".join(text.split())
+    # Our own sentences are one line, so that a line break can only be part of a name.
+    text = one_line(text if isinstance(problem, UserError) else " ".join(text.split()))
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
@@ -138,14 +140,15 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 def say(text: str, quiet: bool = False) -> None:
     """A line about what is going on."""
     if not quiet:
-        print(f"dmkc: {text}", file=sys.stderr, flush=True)
+        print(f"dmkc: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def print_pairs(pairs: Facts) -> None:
     """Names and values in two columns."""
-    width = max((len(name) for name, _ in pairs), default=0)
-    for name, value in pairs:
-        print(f"{name:<{width}}  {shown(value)}".rstrip())
+    lines = [(printable(name), printable(shown(value))) for name, value in pairs]
+    width = max((len(name) for name, _ in lines), default=0)
+    for name, value in lines:
+        print(f"{name:<{width}}  {value}".rstrip())
 
 
 def shown(value: Any) -> str:

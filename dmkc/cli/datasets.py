@@ -31,6 +31,7 @@ from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
+from dmkc.showing import printable
 from dmkc.typing import PerRow, TableLike
 
 EXAMPLE = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
@@ -176,4 +177,4 @@ def _write(
                 runs.store(values, array)
             else:
                 array[...] = values
-    print(f"{args.out}: X {X.shape[0]} x {X.shape[1]} {X.dtype}, y {y.shape[0]}")
+    print(f"{printable(args.out)}: X {X.shape[0]} x {X.shape[1]} {X.dtype}, y {y.shape[0]}")

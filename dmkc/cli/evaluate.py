@@ -13,6 +13,7 @@ from dmkc.cli.labels import read_labels
 from dmkc.contingency import cluster_name
 from dmkc.errors import UserError
 from dmkc.metrics import Contingency, all_metrics, contingency
+from dmkc.showing import printable
 
 EXAMPLE = "dmkc evaluate y-labels.zarr truth.csv::class"
 MOST_CLUSTERS = 20
@@ -60,7 +61,7 @@ def _print_table(counted: Contingency) -> None:
     head = ["class", *map(cluster_name, counted.clusters.tolist())]
     lines = [head]
     for name, row in zip(counted.classes.tolist(), table.tolist(), strict=True):
-        lines.append([str(name), *map(str, row)])
+        lines.append([printable(name), *map(str, row)])
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     for line in lines:
         right = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))

@@ -15,8 +15,10 @@ from dmkc.cli.common import counted, define, print_pairs
 from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
 from dmkc.clusterers.estimator import Facts
+from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file, load, read_description
+from dmkc.modelfile.folder import MOST_DESCRIPTION
 
 EXAMPLE = "dmkc info run"
 CARE = "treat the file with the care the data need"
@@ -90,8 +92,8 @@ def describe_run(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"run": str(path), "files": there}
     if "metrics.json" in there:
         try:
-            found |= json.loads((path / "metrics.json").read_text(encoding="utf-8"))
-        except ValueError:
+            found |= json.loads(read_bytes(path / "metrics.json", MOST_DESCRIPTION))
+        except (ValueError, TypeError, RecursionError):
             raise UserError(f"{path / 'metrics.json'} is damaged.") from None
     else:
         found["state"] = "unfinished; log.txt says how far it came"

@@ -13,7 +13,8 @@ import numpy as np
 import zarr
 
 from dmkc.cli import runs
-from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, read_npz, split_name
+from dmkc.cli.raw import read_npz, taken_from_pipe
+from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, split_name
 from dmkc.errors import UserError
 from dmkc.modelfile.staging import staged
 from dmkc.typing import PerRow
@@ -129,7 +130,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
         frame = pd.read_parquet(path)
     else:
         delimiter = "\t" if ".tsv" in path else ","
-        frame = read_csv(path, delimiter, None)
+        frame = read_csv(path, delimiter, None, taken_from_pipe(path, delimiter))
     there = list(frame.columns)
     if name is None:
         names = there if len(there) == 1 else [key for key in NAMES if key in there]

@@ -10,10 +10,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
-import json
 import re
 import textwrap
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,11 @@ import yaml
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.parameters import Parameter
 from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.documents import read_document
 from dmkc.errors import UserError
 from dmkc.kernels import KERNELS
 from dmkc.modelfile.values import kernel_from_json
+from dmkc.showing import printable
 
 ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
 """Shorter names that stand beside the parameter's own."""
@@ -139,7 +139,7 @@ def _filled(parameter: Parameter, value: Any) -> Any:
     if reads and isinstance(value, list):
         items = [_filled(parameter, item) for item in value]
         return items[0] if len(items) == 1 else items
-    if isinstance(value, dict) and value.get("kind") in KERNELS:
+    if isinstance(value, dict) and str(value.get("kind")) in KERNELS:
         return kernel_from_json(value)
     if not isinstance(value, str) or value in parameter.kind.words:
         return value
@@ -170,9 +170,9 @@ def focus(parser: argparse.ArgumentParser, command: str, words: Sequence[str]) -
         _only(parser, method, method_class(method))
 
 
-def method_class(name: str) -> type[RowClusterer]:
+def method_class(name: Any) -> type[RowClusterer]:
     """The estimator of a short name, or a sentence with the names there are."""
-    if name not in ESTIMATORS:
+    if not isinstance(name, str) or name not in ESTIMATORS:
         raise UserError(f"There is no method {name!r}; known are {', '.join(ESTIMATORS)}.")
     return ESTIMATORS[name]
 
@@ -222,24 +222,10 @@ def _name(action: argparse.Action) -> str:
 
 def read_params(path: Path) -> dict[str, Any]:
     """The keys of a YAML, TOML or JSON file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise UserError(f"{path} is not a text file.") from None
-    try:
-        if path.suffix == ".toml":
-            found: Any = tomllib.loads(text)
-        elif path.suffix in (".yaml", ".yml"):
-            found = yaml.safe_load(text)
-        elif path.suffix == ".json":
-            found = json.loads(text)
-        else:
-            raise UserError(f"{path} must end in .yaml, .yml, .toml or .json.")
-    except (tomllib.TOMLDecodeError, yaml.YAMLError, json.JSONDecodeError) as problem:
-        raise UserError(f"{path} cannot be read ({' '.join(str(problem).split())}).") from None
+    found = read_document(path)
     if found is None:
         return {}
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    if not isinstance(found, dict):
         raise UserError(f"{path} must hold names and values, such as n_clusters: 2.")
     return found
 
@@ -270,7 +256,7 @@ def resolve(
 def params_text(values: Mapping[str, Any], title: str) -> str:
     """The method and its resolved parameters as a file that `--params` reads."""
     body = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
-    return f"# {title}\n{body}"
+    return f"# {printable(title)}\n{body}"
 
 
 def _own_name(key: str, method: str, known: Mapping[str, Any], where: Any) -> str:

@@ -23,12 +23,15 @@ import dask
 from dask.system import CPU_COUNT
 
 from dmkc.cli.interrupts import heed
+from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file
 from dmkc.modelfile.files import KEY
+from dmkc.modelfile.folder import MOST_DESCRIPTION
 from dmkc.modelfile.staging import remove
 from dmkc.progress import listening
 from dmkc.resume.journal import NAME as JOURNAL
+from dmkc.showing import printable
 
 FORMATS = ("dmkc-labels", "dmkc-dataset")
 RUN_MARK = "# dmkc run\n"
@@ -52,18 +55,20 @@ def is_own_store(path: Path) -> bool:
     if is_model_file(path):
         return True
     try:
-        stored = json.loads((path / "zarr.json").read_bytes())
+        stored = json.loads(read_bytes(path / "zarr.json", MOST_DESCRIPTION))
         return stored["attributes"][KEY]["format"] in FORMATS
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
 def is_run_folder(path: Path) -> bool:
     """Whether a folder holds a run, finished or not."""
     try:
-        with open(path / LOG, encoding="utf-8") as log:
-            return log.readline() == RUN_MARK
-    except (OSError, UnicodeDecodeError):
+        if not (path / LOG).is_file():
+            return False
+        with open(path / LOG, "rb") as log:
+            return log.read(len(RUN_MARK)) == RUN_MARK.encode()
+    except OSError:
         return False
 
 
@@ -169,10 +174,10 @@ class Order:
 def read_order(run: Path) -> Order | None:
     """The order of a run, or None where there is none (yet)."""
     try:
-        stored = json.loads((run / ORDER).read_bytes())
+        stored = json.loads(read_bytes(run / ORDER, MOST_DESCRIPTION))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise UserError(f"{run / ORDER} is damaged; start the run anew with --force.") from None
     try:
         if stored["format"] != FORMAT or stored["version"] != 1:
@@ -217,8 +222,8 @@ def write_status(run: Path, state: str, **more: Any) -> None:
 
 def read_status(run: Path, name: str = STATUS) -> dict[str, Any]:
     try:
-        found = json.loads((run / name).read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(read_bytes(run / name, MOST_DESCRIPTION))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -248,6 +253,13 @@ def reported(run: Path, log: logging.Logger) -> Iterator[None]:
         yield
 
 
+class _OneLine(logging.Formatter):
+    """Every record as one line, whatever the names in it are made of."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 class RunLog:
     """The log of a run: what the library logs, warnings, and what the command adds."""
 
@@ -259,7 +271,7 @@ class RunLog:
         if not self._path.exists():
             write_text(self._path, RUN_MARK)
         self._handler = logging.FileHandler(self._path, encoding="utf-8")
-        self._handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        self._handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
         self._level, self._show = self._logger.level, warnings.showwarning
         self._logger.addHandler(self._handler)
         self._logger.setLevel(logging.INFO)

@@ -28,6 +28,7 @@ from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking
 from dmkc.selection.run import select
+from dmkc.showing import printable
 
 EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --ask 10 --answers answers.csv"
 QUESTIONS = 10
@@ -76,7 +77,8 @@ def ask(found: Selection, count: int, kept: Path) -> Selection:
     asking, asked = Asking(found), 0
     while asked < count and asking.pair is not None:
         i, j = asking.pair
-        print(asking.rows().to_string(float_format=lambda value: f"{value:.4g}"))
+        shown_rows = asking.rows().rename(index=printable, columns=printable)
+        print(shown_rows.to_string(float_format=lambda value: f"{value:.4g}"))
         word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
         if word == "q":
             break

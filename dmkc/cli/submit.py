@@ -21,6 +21,7 @@ from dmkc.cluster.schema import QUEUES, Config
 from dmkc.cluster.values import PLAIN
 from dmkc.errors import UserError
 from dmkc.resume.journal import in_use
+from dmkc.showing import printable
 
 SCRIPT, CONFIG = "job.sh", "cluster.yaml"
 EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/slurm.yaml"
@@ -163,7 +164,8 @@ def _found(folder: Path, shown: str) -> dict[str, Any]:
 def _logs(args: argparse.Namespace) -> None:
     folder = _run_folder(args)
     for line in _lines(folder, args.follow):
-        print(line, end="", flush=args.follow)
+        end = "\n" if line.endswith("\n") else ""
+        print(printable(line.rstrip("\n")), end=end, flush=args.follow)
 
 
 def _lines(folder: Path, follow: bool) -> Iterator[str]:
@@ -172,7 +174,7 @@ def _lines(folder: Path, follow: bool) -> Iterator[str]:
     while True:
         ending = not follow or _found(folder, "")["state"] not in ("queued", "running")
         for path in [folder / runs.LOG, *sorted(folder.glob("job*.out"))]:
-            if not path.exists():
+            if not path.is_file():
                 continue
             with open(path, encoding="utf-8", errors="replace") as stream:
                 stream.seek(places.get(path, 0))

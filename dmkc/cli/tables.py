@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,17 +15,17 @@ import pandas as pd
 import scipy.sparse as sp
 
 from dmkc.cli.options import as_argument
+from dmkc.cli.raw import COMPRESSED, UNPACKING, read_npz, taken_from_pipe
 from dmkc.data import as_rows
 from dmkc.errors import UserError
+from dmkc.showing import printable
 from dmkc.typing import TableLike
 
 LARGE_BYTES = 256 << 20
 """CSV files beyond this size are read in pieces on every pass."""
 SAMPLE_ROWS = 1000
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}
 """None: any white space."""
-SPARSE_KEYS = {"format", "shape", "data"}
 
 
 @dataclass(frozen=True)
@@ -79,32 +79,39 @@ def chosen_columns(
     return kept
 
 
-def csv_has_header(path: str, delimiter: str | None) -> bool:
+def csv_has_header(path: str, delimiter: str | None, held: bytes | None = None) -> bool:
     """Whether the first line of a file holds names: a word, or the numbers 0, 1, 2, ... .
 
     Empty cells are missing values and decide nothing.
     """
-    first = _pandas(path, delimiter, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    first = _pandas(path, delimiter, held, header=None, nrows=1, dtype=str).iloc[0].dropna()
     numbers = pd.to_numeric(first, errors="coerce")
     counted = len(first) > 1 and list(first) == [str(i) for i in range(len(first))]
     return counted or bool(numbers.isna().any())
 
 
-def read_csv(path: str, delimiter: str | None, header: bool | None, **kwargs: Any) -> pd.DataFrame:
-    """A CSV in memory; columns without names are numbered."""
+def read_csv(
+    path: str,
+    delimiter: str | None,
+    header: bool | None,
+    held: bytes | None = None,
+    **kwargs: Any,
+) -> pd.DataFrame:
+    """A CSV in memory; columns without names are numbered.  What a pipe gave is `held`."""
     if header is None:
-        header = csv_has_header(path, delimiter)
-    return _pandas(path, delimiter, header=0 if header else None, **kwargs)
+        header = csv_has_header(path, delimiter, held)
+    return _pandas(path, delimiter, held, header=0 if header else None, **kwargs)
 
 
 def _csv(
     path: str, options: TableOptions, names: Sequence[str] | None
 ) -> tuple[Any, np.ndarray | None]:
     header, delimiter = options.header, options.delimiter
+    held = taken_from_pipe(path, delimiter)
     if header is None:
-        header = csv_has_header(path, delimiter)
+        header = csv_has_header(path, delimiter, held)
     missing = {"na_values": list(options.missing)}
-    head = read_csv(path, delimiter, header, nrows=SAMPLE_ROWS, **missing)
+    head = read_csv(path, delimiter, header, held, nrows=SAMPLE_ROWS, **missing)
     columns = chosen_columns(list(head.columns), options, names)
     dtypes = {column: options.dtype for column in columns} if options.dtype else None
     if _is_large(path):
@@ -112,7 +119,7 @@ def _csv(
     index = _find(options.index_column, list(head.columns)) if options.index_column else None
     used = [*columns, *([index] if index is not None else [])]
     try:
-        frame = read_csv(path, delimiter, header, usecols=used, dtype=dtypes, **missing)
+        frame = read_csv(path, delimiter, header, held, usecols=used, dtype=dtypes, **missing)
     except UserError:
         raise
     except (ValueError, OverflowError) as problem:
@@ -170,12 +177,13 @@ def _parquet(path: str, options: TableOptions, names: Sequence[str] | None) -> A
     return frame.dropna() if options.drop_missing else frame
 
 
-def _pandas(path: str, delimiter: str | None, **kwargs: Any) -> pd.DataFrame:
+def _pandas(path: str, delimiter: str | None, held: bytes | None, **kwargs: Any) -> pd.DataFrame:
+    source: Any = path if held is None else io.BytesIO(held)
     try:
-        return pd.read_csv(path, sep=delimiter or r"\s+", **kwargs)
+        return pd.read_csv(source, sep=delimiter or r"\s+", **kwargs)
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as problem:
+    except (pd.errors.ParserError, UnicodeDecodeError, *UNPACKING) as problem:
         text = " ".join(str(problem).split())
         raise UserError(f"{path} cannot be read as a table ({text}).") from None
 
@@ -253,10 +261,10 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def input_name(args: argparse.Namespace) -> str:
-    """The input of a command in a few words."""
+    """The input of a command in a few words, which are safe to print."""
     if args.view:
-        return ", ".join(name for name, _ in args.view)
-    return Path(args.input).name
+        return printable(", ".join(name for name, _ in args.view))
+    return printable(Path(args.input).name)
 
 
 def open_table(args: argparse.Namespace, names: Any = None) -> Table:
@@ -341,29 +349,6 @@ def read_small(where: str) -> np.ndarray:
     return found.toarray() if sp.issparse(found) else np.asarray(found)
 
 
-def read_npz(path: str, variable: str | None, defaults: tuple[str, ...]) -> Any:
-    """An array of an .npz file, or the sparse matrix that SciPy wrote into one."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            if set(stored.files) >= SPARSE_KEYS and variable is None:
-                return sp.load_npz(path)
-            there = ", ".join(stored.files) or "nothing"
-            names = (variable,) if variable is not None else defaults
-            name = next((name for name in names if name in stored.files), None)
-            if name is None and variable is None and len(stored.files) == 1:
-                name = stored.files[0]
-            if name is None:
-                raise UserError(
-                    f"{path} has no array {' or '.join(map(str, names))} (it holds {there}); "
-                    "choose one with --variable or as FILE::NAME."
-                )
-            return stored[name]
-    except UserError:
-        raise
-    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
-        raise UserError(f"{path} cannot be read as plain arrays ({problem}).") from None
-
-
 def kind_of(path: str) -> str:
     """What a path holds: zarr, npy, npz, parquet, csv, or text for other files."""
     if "://" in path and not path.startswith("file://"):
@@ -379,9 +364,11 @@ def kind_of(path: str) -> str:
             return "parquet"
         return "zarr"
     suffix = _suffix(path)
-    if suffix in (".npy", ".npz", ".parquet"):
-        return suffix[1:]
-    return "csv" if suffix in (".csv", ".tsv", ".data") else "text"
+    kinds = {name: name[1:] for name in (".npy", ".npz", ".parquet")}
+    kind = (kinds | dict.fromkeys((".csv", ".tsv", ".data"), "csv")).get(suffix, "text")
+    if not place.is_file() and not (place.is_fifo() and kind in ("csv", "text")):
+        raise UserError(f"{path} is not a regular file.")
+    return kind
 
 
 def split_name(where: str, variable: str | None = None) -> tuple[str, str | None]:

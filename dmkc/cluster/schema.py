@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dmkc.cluster import values as v
 from dmkc.cluster.values import Check, ConfigError
+from dmkc.documents import read_document
+from dmkc.errors import UserError
 
-MOST_BYTES = 1 << 20
 STAGGER = 0.05
 """Workers end up to this part of their lifetime apart, so that they do not all end at once."""
 QUEUES = ("slurm", "pbs", "lsf", "sge", "htcondor")
@@ -197,14 +196,9 @@ def read(config: Any) -> Config:
 
 def _load(path: Path) -> Any:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{path} is too large for a cluster config.")
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not a text file.") from None
-    except yaml.YAMLError as problem:
-        reason = " ".join(str(problem).split())
-        raise ConfigError(f"{path} cannot be read as YAML ({reason}).") from None
+        return read_document(path, ".yaml")
+    except UserError as problem:
+        raise ConfigError(str(problem)) from None
 
 
 def _checked(given: Any, source: str, folder: Path) -> Config:
@@ -212,7 +206,7 @@ def _checked(given: Any, source: str, folder: Path) -> Config:
         raise ConfigError(f"{source} must hold names and values, such as kind: local.")
     written = {name: value for name, value in given.items() if value is not None}
     kind = written.pop("kind", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         hint = _hint(kind, KINDS)
         what = "names no kind" if kind is None else f"is of the unknown kind {kind!r}"
         raise ConfigError(f"{source} {what}; known are {', '.join(KINDS)}.{hint}")

@@ -19,14 +19,16 @@ from dmkc.errors import UserError
 
 Check = Callable[[str, Any], Any]
 
-LEAST_MEMORY = 64 << 20
+LEAST_MEMORY, MOST_MEMORY = 64 << 20, 1 << 60
+MOST_COUNT = 1_000_000
+"""Workers, threads, jobs and the like, at most."""
 PLAIN = re.compile(r"[A-Za-z0-9_.@:+,=%/~-]+")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 VARIABLE_FIRST = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)((?:/[A-Za-z0-9_.@:+,=%~-]*)*)")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
-WALLTIME = re.compile(r"(?:(\d+)-)?(\d{1,4}):([0-5]\d):([0-5]\d)")
+WALLTIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,4}):([0-5]\d):([0-5]\d)")
 UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(UNITS)})")
+DURATION = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?)\s*({'|'.join(UNITS)})")
 ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://\S+")
 
 
@@ -61,6 +63,8 @@ def whole(least: int) -> Check:
     def check(name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+        if value > MOST_COUNT:
+            raise ConfigError(f"{name} must be at most {MOST_COUNT}, not {value!r}.")
         return value
 
     return check
@@ -76,10 +80,12 @@ def memory(name: str, value: Any) -> int:
     """Bytes from a text such as "4GiB"."""
     try:
         found = parse_bytes(text(name, value))
-    except (ValueError, ConfigError):
+    except (ValueError, OverflowError):
         raise ConfigError(f'{name} must be an amount such as "4GiB", not {value!r}.') from None
     if found < LEAST_MEMORY:
         raise ConfigError(f"{name} is {value!r}, which is too little for a worker.")
+    if found > MOST_MEMORY:
+        raise ConfigError(f"{name} is {value!r}, which no machine has.")
     return int(found)
 
 

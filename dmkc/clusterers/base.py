@@ -13,7 +13,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -272,6 +272,7 @@ class KernelClusterer(Clusterer[Prepared]):
     polish: int
     kernels_: list[Kernel]
     kernel_weights_: np.ndarray
+    _model_class: ClassVar[type | None] = KernelModel
     _has_scores = True
     _has_kernels = True
     _rounds = "relabelings"

@@ -91,6 +91,8 @@ class Described:
     """Whether scores have a margin of 1."""
     _has_kernels: ClassVar[bool] = False
     """Whether there are `kernels_` with `kernel_weights_`, and landmarks."""
+    _model_class: ClassVar[type | None] = None
+    """What `model_` is, which a file must hold; None: of any kind."""
     _rounds: ClassVar[str] = "iterations"
     """What `n_iter_` counts."""
     _minimised: ClassVar[str] = "objective"

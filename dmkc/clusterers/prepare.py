@@ -6,13 +6,22 @@ never on chunks, workers or scheduler.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.checks import (
+    check_enough,
+    check_finite,
+    check_kernels,
+    check_precision,
+    check_range,
+    check_stored,
+    check_weighted,
+    no_overflow,
+)
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import (
     Layout,
@@ -175,8 +184,11 @@ def prepare(
     check_finite(survey, rows)
     check_weighted(survey, min_rows)
     moments = survey if context is None else _survey_context(context, leaf_rows)
+    check_range(survey, rows, min_rows)
+    check_range(moments, rows, min_rows)
     own = scaling_of(moments, settings.scale, min_rows, rows.views.values())
     scaling = evened(own, moments, rows.views.values())
+    check_precision(survey, rows, scaling.shift, scaling.factor, layout.dtype)
     standardised = scaling.apply(survey.sample)
 
     bank = _Bank.of(
@@ -188,12 +200,16 @@ def prepare(
         heavy, kernels = survey.sample_weights, bank.resolved()
         choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
         bank.use_landmarks(choice.landmarks)
-    maker = engine.first_equal(bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals))
+    fitted = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals, survey, rows)
+    maker = engine.first_equal(fitted)
 
     numbers = rank_among(rows.constrained, positions) if rows.constrained is not None else None
     weights = None if sample_weight is None else survey.sample_weights
     sample_rows = RowRecord(survey.sample, weights, numbers)
-    sample = SampleRows(maker(sample_rows), leaf_rows)
+    with no_overflow("A kernel of the bank", survey, rows):
+        stored = maker(sample_rows)
+    check_stored(stored.rows, maker, survey, rows)
+    sample = SampleRows(stored, leaf_rows)
     sample_is_all = len(positions) == n
     all_rows: RowSet = sample
     if not sample_is_all:
@@ -202,6 +218,7 @@ def prepare(
     raw = FeatureMap.build(maker)
     known = maker.stored_mean()
     mean = all_rows.stored_mean() if known is None else known
+    check_stored(np.asarray(mean)[None, :], maker, survey, rows)
     features = raw.normalised(mean, sample.stored, sample.weights)
     if min_rows > 1:
         check_kernels(features)
@@ -302,14 +319,18 @@ class _Bank:
         dtype: np.dtype,
         leaf_rows: int,
         diagonals: bool,
+        survey: Survey,
+        rows: Rows,
     ) -> KernelPlan:
         """The plan of all kernels, each fitted to what it sees."""
-        pairs = zip(self.kernels, self.view_of, strict=True)
-        fitted = tuple(kernel.fit(self.samples[view]) for kernel, view in pairs)
+        fitted = []
+        for kernel, view in zip(self.kernels, self.view_of, strict=True):
+            with no_overflow(f"The kernel {kernel}", survey, rows):
+                fitted.append(kernel.fit(self.samples[view]))
         return KernelPlan(
             scaling,
             self.views,
-            fitted,
+            tuple(fitted),
             self.view_of,
             dtype,
             leaf_rows,
@@ -375,63 +396,10 @@ def _survey_context(context: Any, leaf_rows: int) -> Survey:
     return survey
 
 
-def check_enough(n: int, n_clusters: int) -> None:
-    """Refuse fewer rows than clusters."""
-    if n < n_clusters:
-        raise UserError(
-            f"n_samples={n} should be >= n_clusters={n_clusters}: "
-            f"{n} row(s) cannot form {n_clusters} clusters."
-        )
-
-
-def check_weighted(survey: Survey, n_clusters: int) -> None:
-    """Refuse a sample with fewer weighted rows than clusters."""
-    if np.count_nonzero(survey.sample_weights) < n_clusters:
-        raise UserError(
-            f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
-            "too few to begin from: drop rows of weight 0, or increase sample_rows."
-        )
-
-
 def _dtype(name: str, n: int, width: int) -> np.dtype:
     if name == "auto":
         return np.dtype(np.float64 if n * width * 8 <= EXACT_BYTES else np.float32)
     return np.dtype(name)
-
-
-def check_finite(survey: Survey, rows: Rows) -> None:
-    """Refuse NaN and infinity, saying how many and where the first ones are."""
-    if not survey.bad.any():
-        return
-    parts = [
-        f"{count} {what}"
-        for count, what in zip(survey.bad, ("NaN", "infinite (inf)"), strict=True)
-        if count
-    ]
-    labels = rows.container.row_labels(np.array([i for i, _ in survey.first_bad]))
-    names = rows.column_names
-    places = [
-        f"row {row}, column {names[j] if names else j}"
-        for row, (_, j) in zip(labels, survey.first_bad, strict=True)
-    ]
-    raise UserError(
-        f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
-        "fill in or drop these rows before clustering."
-    )
-
-
-def check_kernels(features: FeatureMap) -> None:
-    """Warn of kernels that are constant on these rows; refuse a bank of nothing else."""
-    dead = [k for k, s in zip(features.kernels, features.scale, strict=True) if s == 0]
-    if len(dead) == len(features.kernels):
-        raise UserError(
-            "Every kernel of the bank is constant on these rows (degenerate), so nothing can be "
-            "separated: choose other kernels or widths."
-        )
-    if dead:
-        warnings.warn(
-            f"Kernels that are constant on these rows get no weight: {dead}", stacklevel=2
-        )
 
 
 def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:

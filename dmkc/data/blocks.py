@@ -264,7 +264,7 @@ def bounds(n_rows: int, block_rows: int) -> list[tuple[int, int]]:
 def dense(block: Any, dtype: np.dtype) -> np.ndarray:
     """Return block as a C-contiguous ndarray of the dtype, as a view when it already is one."""
     if sp.issparse(block):
-        block = block.toarray()
+        block = checked_sparse(block).toarray()
     if isinstance(block, np.ma.MaskedArray):
         # Masked means missing, and missing is NaN everywhere else.
         block = np.ma.filled(block.astype(dtype), np.nan) if dtype.kind == "f" else block.data
@@ -278,11 +278,47 @@ def frame_values(frame: Any, dtype: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(frame.to_numpy(dtype=dtype))
 
 
+def checked_sparse(matrix: Any) -> Any:
+    """Return a sparse matrix whose numbers of rows and columns are within its shape, or refuse it.
+
+    SciPy and the compiled loops look these numbers up without a check of their own.  The values are
+    shared and the matrix that was given stays as it is, which SciPy's own check would trim.
+    """
+    compressed = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}.get(matrix.format)
+    try:
+        if matrix.format == "coo":
+            _check_whole_numbers(matrix.row, matrix.col)
+            return sp.coo_array((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+        if compressed is None:
+            return matrix
+        _check_whole_numbers(matrix.indices, matrix.indptr)
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+        checked = compressed(parts, shape=matrix.shape)
+        checked.check_format(full_check=True)
+    except (ValueError, IndexError, TypeError) as problem:
+        raise UserError(
+            f"X is a sparse matrix of shape {matrix.shape} that is damaged ({problem}); make it "
+            "anew, for example with scipy.sparse.coo_array."
+        ) from None
+    return checked
+
+
+def _check_whole_numbers(*arrays: np.ndarray) -> None:
+    for array in arrays:
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"its index arrays have the type {array.dtype}")
+
+
 def csr(block: Any, dtype: np.dtype) -> Any:
-    """Return block as a csr_array of the dtype with sorted indices and no repeated entries."""
+    """Return block as a csr_array of the dtype with sorted indices and no repeated entries.
+
+    Every sparse input passes here, and every sparse block that a task has read.
+    """
     if not sp.issparse(block) and hasattr(block, "tocsr"):
         block = block.tocsr()
-    matrix = sp.csr_array(block)
+    matrix = checked_sparse(block) if sp.issparse(block) else block
+    if not isinstance(matrix, sp.csr_array):
+        matrix = checked_sparse(sp.csr_array(matrix))
     if matrix.dtype != dtype:
         matrix = matrix.astype(dtype)
     if not matrix.has_canonical_format:

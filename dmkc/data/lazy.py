@@ -166,7 +166,7 @@ def _density_of_first_rows(array: da.Array) -> float:
     """Estimate the stored fraction from the first chunks that have rows."""
     first = next(index for index, size in enumerate(array.chunks[0]) if size)
     chunks = dask.compute(*array.to_delayed()[first])
-    stored = sum(int(chunk.nnz) for chunk in chunks)
+    stored = sum(int(csr(chunk, chunk.dtype).nnz) for chunk in chunks)
     return stored / (array.chunks[0][first] * array.shape[1])
 
 

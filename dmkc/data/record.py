@@ -17,6 +17,8 @@ from dmkc.typing import PerRow
 
 BlockRows: TypeAlias = "np.ndarray | sp.csr_array | RowRecord"
 """The rows of a block, bare or as a record."""
+MOST_WEIGHT = 1e100
+"""Weights within this, and its inverse, can be summed and multiplied with squares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +122,19 @@ def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows; give one weight "
             "per row."
         )
-    low, total = weights.min(), weights.sum()
-    if isinstance(weights, da.Array):
-        low, total = dask.compute(low, total)
-    if not np.isfinite(total) or low < 0 or total <= 0:
+    lazy = isinstance(weights, da.Array)
+    least = (da if lazy else np).where(weights > 0, weights, np.inf).min()
+    ends = (weights.min(), weights.max(), least)
+    low, high, least = dask.compute(*ends) if lazy else ends
+    if not np.isfinite(high) or not low >= 0 or high <= 0:
         raise UserError(
             "sample_weight must hold finite numbers that are not negative, and not only zeros."
+        )
+    if high > MOST_WEIGHT or least < 1.0 / MOST_WEIGHT:
+        value = high if high > MOST_WEIGHT else least
+        raise UserError(
+            f"sample_weight holds {value:g}, but weights must be 0 or lie between "
+            f"{1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}: multiply all of them by a constant."
         )
     return weights
 

@@ -42,6 +42,8 @@ def npy_rows(path: str, variable: str | None) -> Rows:
         raise UserError(f"{path!r} holds a single array; leave variable={variable!r} out.")
     if "://" in path:
         raise UserError(f"{path!r} is a remote .npy file; copy it to a local or shared disk.")
+    if not os.path.isfile(path):
+        raise UserError(f"{path!r} is not a regular file.")
     try:
         values = _map(path)
     except Exception as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,9 @@ WIDE = 2048
 """Beyond this many columns the linear kernel goes through landmarks like the others."""
 MOST_DEGREE = 100
 """Polynomials of a higher degree overflow on any rows."""
+MOST_OFFSET = 1e100
+MOST_WIDTH, MOST_UNITS = 1e300, 1e50
+"""Widths, and widths in units that are taken from the rows, lie within these and their inverses."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +88,8 @@ class ColumnGaussian(PairwiseKernel):
         return self.column
 
     def __post_init__(self) -> None:
-        if self.column < 0 or int(self.column) != self.column:
+        whole = isinstance(self.column, Real) and 0 <= self.column < np.inf
+        if not whole or int(self.column) != self.column:
             raise UserError(f"ColumnGaussian column must be a column number, not {self.column!r}.")
         _positive("ColumnGaussian", gamma=self.gamma)
 
@@ -120,10 +125,15 @@ class Polynomial(PairwiseKernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (1 <= self.degree < np.inf and int(self.degree) == self.degree):
+        whole = isinstance(self.degree, Real) and 1 <= self.degree < np.inf
+        if not whole or int(self.degree) != self.degree:
             raise UserError(f"Polynomial degree must be a positive integer, not {self.degree}.")
         if self.degree > MOST_DEGREE:
             raise UserError(f"Polynomial degree must be at most {MOST_DEGREE}, not {self.degree}.")
+        if not isinstance(self.coef0, Real) or not abs(self.coef0) <= MOST_OFFSET:
+            raise UserError(
+                f"Polynomial coef0 must lie within {MOST_OFFSET:g} of zero, not {self.coef0!r}."
+            )
         _positive("Polynomial", gamma=self.gamma)
 
     def resolve(self, sample: KernelSample) -> Self:
@@ -170,7 +180,8 @@ class Gaussian(PairwiseKernel):
     diameters: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Gaussian", width=self.width, gamma=self.gamma, diameters=self.diameters)
+        _positive("Gaussian", gamma=self.gamma)
+        _positive("Gaussian", MOST_UNITS, width=self.width, diameters=self.diameters)
 
     has_pre_images: ClassVar[bool] = True
 
@@ -223,7 +234,8 @@ class Laplacian(PairwiseKernel):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Laplacian", width=self.width, gamma=self.gamma)
+        _positive("Laplacian", gamma=self.gamma)
+        _positive("Laplacian", MOST_UNITS, width=self.width)
 
     def resolve(self, sample: KernelSample) -> Self:
         if self.gamma is not None:
@@ -307,7 +319,9 @@ def _resolved(gamma: float | None) -> float:
     return float(gamma)
 
 
-def _positive(owner: str, **values: float | None) -> None:
+def _positive(owner: str, most: float = MOST_WIDTH, **values: float | None) -> None:
     for name, value in values.items():
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise UserError(f"{owner} {name} must be a positive number, not {value!r}.")
+        if value is None or (isinstance(value, Real) and 1.0 / most <= value <= most):
+            continue
+        bounds = f" between {1.0 / most:g} and {most:g}" if isinstance(value, Real) else ""
+        raise UserError(f"{owner} {name} must be a positive number{bounds}, not {value!r}.")

@@ -39,6 +39,11 @@ class Scaling:
         return (dense.astype(np.float64) - self.shift) * self.factor
 
 
+def constant_columns(survey: Survey) -> np.ndarray:
+    """Which columns do not vary, or by no more than rounding takes away."""
+    return (survey.spread <= 1e-14 * np.abs(survey.mean)) | (survey.high == survey.low)
+
+
 def scaling_of(
     survey: Survey,
     scale: str | None,
@@ -50,8 +55,7 @@ def scaling_of(
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
     where not.
     """
-    constant = survey.spread <= 1e-14 * np.abs(survey.mean)
-    constant |= survey.high == survey.low
+    constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
         raise UserError(
             "All rows are equal (every column is constant), so there is nothing to cluster."
@@ -208,7 +212,7 @@ class DenseTile(Tile):
         self.rows = tiles.buffer("rows", scaling.shift, n, d)
         self.squares = tiles.buffer("row squares", scaling.shift, n, 1)[:, 0]
         loops.standardise(part, scaling.shift, scaling.factor, self.rows, self.squares)
-        check_finite(self.squares)
+        check_finite(self.squares, part)
 
     def _product(self, points: np.ndarray) -> np.ndarray:
         out = self.tiles.buffer("product", points, self.n, len(points))
@@ -228,9 +232,10 @@ class SparseTile(Tile):
         self._values = part.astype(np.float64)
         scaling = tiles.view.scaling
         factor, shift = scaling.factor**2, scaling.shift
-        squares = self._values.multiply(self._values) @ factor
-        squares = squares - 2.0 * (self._values @ (factor * shift)) + factor @ shift**2
-        check_finite(squares)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self._values.multiply(self._values) @ factor
+            squares = squares - 2.0 * (self._values @ (factor * shift)) + factor @ shift**2
+        check_finite(squares, part)
         self.squares = np.maximum(squares, 0.0).astype(tiles.dtype)
 
     @property
@@ -259,11 +264,19 @@ class SparseTile(Tile):
         np.maximum(scores + self.squares[:, None].astype(np.float64), 0.0, out=out)
 
 
-def check_finite(squares: np.ndarray) -> None:
-    """Refuse rows with values that are not finite, which new rows may have."""
+def check_finite(squares: np.ndarray, rows: Any) -> None:
+    """Refuse rows with values that are not finite, or whose squares are not; new rows may be so."""
     bad = int(np.sum(~np.isfinite(squares)))
-    if bad:
+    if not bad:
+        return
+    values = np.abs(np.asarray(rows.data if sp.issparse(rows) else rows, dtype=np.float64))
+    if np.isfinite(values).all():
         raise UserError(
-            f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
-            "were looked at: fill in or drop these rows first."
+            f"Input X holds values as large as {values.max():.6g}, which cannot be squared and "
+            f"summed up in the units of the model, in {bad} of {len(squares)} rows that were "
+            "looked at: drop these rows, or divide columns by a constant before the fit."
         )
+    raise UserError(
+        f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
+        "were looked at: fill in or drop these rows first."
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.documents import read_bytes
+from dmkc.modelfile.contents import (
+    check_description,
+    check_fitted,
+    check_parameters,
+    check_whole,
+)
+from dmkc.modelfile.folder import (
+    FREE_BYTES,
+    METADATA,
+    MOST_DESCRIPTION,
+    check_chunks,
+    check_folder,
+)
 from dmkc.modelfile.models import kind_in, kind_of
 from dmkc.modelfile.staging import staged
 from dmkc.modelfile.values import (
@@ -36,9 +51,10 @@ from dmkc.version import __version__
 FORMAT = "dmkc-model"
 VERSION = 2
 KEY = "dmkc"
-CODECS = {"bytes", "zstd"}
+CODECS = (["bytes"], ["bytes", "zstd"])
+"""How a chunk may be stored: as it is, or packed once."""
 MOST_NUMBERS = 1 << 28
-"""Numbers of one array, at most: 2 GiB, far beyond any model."""
+"""Numbers of all arrays, at most: 2 GiB, far beyond any model."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "dask", "zarr")
 
 
@@ -78,7 +94,14 @@ def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = Fa
     with staged(target, replace=overwrite) as folder:
         group = zarr.create_group(store=folder, zarr_format=3, attributes={KEY: described})
         for name, array in arrays.items():
-            group.create_array(name, data=np.ascontiguousarray(array), compressors="auto")
+            # What is large is written as it is, since files that unpack to much are refused.
+            large = array.nbytes > FREE_BYTES
+            group.create_array(
+                name,
+                data=np.ascontiguousarray(array),
+                compressors=None if large else "auto",
+                config={"write_empty_chunks": large},
+            )
 
 
 def load(path: str | os.PathLike[str]) -> RowClusterer:
@@ -103,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> RowClusterer:
     """
     described, group, where = _open(path)
     try:
-        return _rebuild(described, group)
+        return _rebuild(described, group, where if isinstance(where, Path) else None)
     except ModelFileError as problem:
         raise ModelFileError(f"The model file {where} cannot be read: {problem}") from None
 
@@ -116,9 +139,9 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 def is_model_file(path: Path) -> bool:
     """Whether a local folder says that it is a model file, whole or not."""
     try:
-        stored = json.loads((path / "zarr.json").read_bytes())
+        stored = json.loads(read_bytes(path / METADATA, MOST_DESCRIPTION))
         return stored["attributes"][KEY]["format"] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -164,7 +187,8 @@ def _refuse_functions(kernels: Any) -> None:
             refuse_code(item)
 
 
-def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
+def _rebuild(described: dict[str, Any], group: Any, folder: Path | None) -> RowClusterer:
+    check_description(described)
     cls = estimator_class(described.get("estimator"))
     parameters, fitted = decode(described.get("parameters")), decode(described.get("fitted"))
     if not isinstance(parameters, dict) or not isinstance(fitted, dict):
@@ -177,18 +201,21 @@ def _rebuild(described: dict[str, Any], group: Any) -> RowClusterer:
     for name in names:
         if described["version"] > 1 and name not in shapes:
             raise ModelFileError(f"the array {name!r} is missing.")
-    arrays = {name: _read(group, name, shapes.get(name), orders.get(name)) for name in names}
+    there = {name: _checked_array(group, name, shapes.get(name), folder) for name in names}
+    if sum(array.size for array in there.values()) > MOST_NUMBERS:
+        raise ModelFileError(f"its arrays are larger than any model's (beyond {MOST_NUMBERS}).")
+    arrays = {name: _read(name, array, orders.get(name)) for name, array in there.items()}
     if described.get("sha256") != _digest(described, arrays):
         raise ModelFileError("its checksum does not fit, so it has been changed or is incomplete.")
-    try:
-        model = cls(**parameters)
-    except TypeError as problem:
-        raise ModelFileError(f"its parameters do not fit the estimator ({problem}).") from None
+    check_parameters(cls, parameters)
+    check_fitted(cls, fitted)
+    model = cls(**parameters)
     for name, value in fitted.items():
         if not name.endswith("_") or name.startswith("_") or hasattr(cls, name):
             raise ModelFileError(f"{name!r} is not the name of a fitted value.")
         setattr(model, name, value)
-    model.model_ = kind.build(settings, arrays, fitted.get("n_features_in_"))
+    model.model_ = kind.build(settings, arrays, fitted["n_features_in_"])
+    check_whole(model)
     return model
 
 
@@ -199,8 +226,8 @@ def _mapping(described: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def _read(group: Any, name: str, shape: Any, order: Any) -> np.ndarray:
-    """One array, once its metadata is known to be harmless."""
+def _checked_array(group: Any, name: str, shape: Any, folder: Path | None) -> Any:
+    """One array, of which no chunk has been read, once it is known to be harmless."""
     try:
         array: Any = group[name]
     except KeyError:
@@ -210,27 +237,41 @@ def _read(group: Any, name: str, shape: Any, order: Any) -> np.ndarray:
     if not isinstance(array, zarr.Array) or array.dtype != np.float64:
         raise ModelFileError(f"{name!r} is not an array of float64.")
     stored: Any = array.metadata
-    used = {codec.to_dict().get("name") for codec in stored.codecs}
-    if not used <= CODECS:
+    used = [codec.to_dict().get("name") for codec in stored.codecs]
+    place = "/".join(["c", *("0" * array.ndim)])
+    if used not in CODECS or stored.encode_chunk_key((0,) * array.ndim) != place:
         raise ModelFileError(f"the array {name!r} is stored in an unknown way.")
     if shape is not None and list(array.shape) != shape:
         raise ModelFileError(f"the array {name!r} has shape {list(array.shape)}, not {shape}.")
     if array.size > MOST_NUMBERS:
         raise ModelFileError(f"the array {name!r} is larger than any model's ({array.size}).")
+    pairs = zip(array.chunks, array.shape, strict=True)
+    if any(chunk > max(size, 1) for chunk, size in pairs):
+        raise ModelFileError(f"the array {name!r} has chunks larger than itself.")
+    if folder is not None:
+        chunk_bytes = 8 * math.prod(array.chunks)
+        check_chunks(folder / name, 8 * array.size, chunk_bytes, packed="zstd" in used)
+    return array
+
+
+def _read(name: str, array: Any, order: Any) -> np.ndarray:
+    """The values of an array."""
     try:
         values = np.asarray(array[...], dtype=np.float64)
     except Exception as problem:
         raise ModelFileError(f"the array {name!r} is damaged ({problem}).") from None
     # The order in memory decides in which order products are summed, and so the last bits.
-    return np.array(values, order="F" if order == "F" else "C")
+    return np.asarray(values, order="F" if order == "F" else "C")
 
 
-def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any, str]:
-    text = os.fspath(path)
+def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any, Path | str]:
+    text = os.fspath(path).removeprefix("file://")
     remote = "://" in text
     place: Any = text if remote else Path(os.path.abspath(os.path.expanduser(text)))
     if not remote and not place.exists():
         raise FileNotFoundError(f"There is no model file at {place}.")
+    if not remote:
+        _check_place(place)
     try:
         # Older Zarr formats know object arrays, which are pickles: they are not even looked at.
         group = zarr.open_group(store=place, mode="r", zarr_format=3, use_consolidated=False)
@@ -253,7 +294,16 @@ def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any, str]:
             f"The model file {place} has format version {number}, and this dmkc reads versions up "
             f"to {VERSION}; read it with a newer dmkc."
         )
-    return described, group, str(place)
+    return described, group, place
+
+
+def _check_place(place: Path) -> None:
+    if not place.is_dir():
+        raise ModelFileError(f"{place} is not a model file.")
+    try:
+        check_folder(place)
+    except ModelFileError as problem:
+        raise ModelFileError(f"{place} is not a model file: {problem}") from None
 
 
 def _order(array: np.ndarray) -> str:
@@ -267,7 +317,8 @@ def _digest(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     )
     for name in sorted(arrays):
         digest.update(f"\n{name} {arrays[name].shape}\n".encode())
-        digest.update(np.ascontiguousarray(arrays[name], dtype="<f8").tobytes())
+        plain = np.ascontiguousarray(arrays[name], dtype="<f8")
+        digest.update(plain.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -22,6 +22,7 @@ Arrays = dict[str, np.ndarray]
 PRECISIONS = ("float32", "float64")
 MOST_VALUES = 100_000
 """Arrays beyond this size are data and not settings."""
+MOST_COUNT = 1 << 20
 DTYPES = ("bool", "int32", "int64", "float32", "float64", "object")
 
 
@@ -156,7 +157,9 @@ def decode(stored: Any) -> Any:
             return float(stored["value"])
         if kind == "array":
             return _decode_array(stored)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise ModelFileError(f"A stored {kind} is malformed ({problem!r}).") from None
     if isinstance(kind, str) and kind in KERNELS:
         return kernel_from_json(stored)
@@ -222,9 +225,11 @@ def read_precision(stored: dict[str, Any]) -> np.dtype:
 
 
 def read_count(stored: dict[str, Any], name: str, what: str) -> int:
-    value = stored.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ModelFileError(f"{what} must be a positive number, not {value!r}.")
+    value: Any = stored.get(name)
+    if not _is_whole(value) or not 1 <= value <= MOST_COUNT:
+        raise ModelFileError(
+            f"{what} must be a whole number from 1 to {MOST_COUNT}, not {value!r}."
+        )
     return value
 
 

@@ -11,7 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
-from dmkc.plot.style import COLOURS, GREY, axes_of, bars, feature_name, kernel_names, legend, note
+from dmkc.plot.style import (
+    COLOURS,
+    GREY,
+    as_drawn,
+    axes_of,
+    bars,
+    feature_name,
+    kernel_names,
+    legend,
+    note,
+)
 from dmkc.typing import NamedValues
 
 
@@ -81,7 +91,7 @@ def kernel_weights(model: Any, ax: Axes | None = None) -> Axes:
     >>> len(plot.kernel_weights(model).patches)
     3
     """
-    names = kernel_names(model)
+    names = list(map(as_drawn, kernel_names(model)))
     weights = np.asarray(model.kernel_weights_, dtype=float)
     ax = axes_of(ax, "Kernel weights", len(names))
     return bars(ax, weights, names, [f"{w:.2f}" for w in weights], [COLOURS[0]], "weight")
@@ -104,7 +114,7 @@ def layers(model: Any, draw: int = 0, ax: Axes | None = None) -> Axes:
     """
     check_is_fitted(model)
     links, top = model.connections_[draw], model.consensus_weights_[draw]
-    names = kernel_names(model)
+    names = list(map(as_drawn, kernel_names(model)))
     ax = axes_of(ax, "Layers from kernels to clusters", max(len(names), *map(len, links)))
     counts = [len(names), *map(len, links), 1]
     heights = [np.linspace(0, 1, n + 2)[1:-1][::-1] for n in counts]
@@ -142,7 +152,7 @@ def feature_importances(model: Any, top: int = 15, ax: Axes | None = None) -> Ax
     check_is_fitted(model)
     order = np.argsort(-model.feature_importances_, kind="stable")
     chosen = [j for j in order[:top] if model.feature_importances_[j] > 0]
-    names = [feature_name(model, j) for j in chosen] or ["none"]
+    names = [as_drawn(feature_name(model, j)) for j in chosen] or ["none"]
     sizes = model.feature_importances_[chosen] if chosen else np.zeros(1)
     count = int((model.feature_importances_ > 0).sum())
     ax = axes_of(ax, f"Selected features: {count} of {len(order)}", len(names))

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.contingency import cluster_name
 from dmkc.kernels import Kernel
 from dmkc.kernels.bank import bound
+from dmkc.showing import printable
 
 # Okabe and Ito's colour-blind-safe palette without its yellow, which vanishes on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -52,6 +53,11 @@ def feature_name(model: Any, j: int) -> str:
     if not model.selects_columns_:
         return f"component {j}"
     return f"column {j}" if names is None else str(names[j])
+
+
+def as_drawn(name: str) -> str:
+    """A name as Matplotlib draws it as it is, and not as a formula."""
+    return printable(name).replace("$", r"\$")
 
 
 def has_margin(model: Any) -> bool:

@@ -20,6 +20,7 @@ from dmkc.report import facts, page
 from dmkc.report.choice import choice_parts
 from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.page import Markup, inline_svg
+from dmkc.showing import printable
 from dmkc.typing import PerRow, TableLike
 
 SAMPLE = 4000
@@ -89,7 +90,8 @@ def write_report(
         labels = model.predict(X)
     sizes, noise = sizes_and_noise(labels, model.n_clusters_)
     _, drawn = plot.sample(X, SAMPLE)
-    names = list(rows.column_names or (f"column {j}" for j in range(rows.n_columns)))
+    names = [*map(printable, rows.column_names or ())]
+    names = names or [f"column {j}" for j in range(rows.n_columns)]
     body = [
         page.bullets(facts.cautions(model, sizes), "warnings"),
         page.bullets(notes, "notes"),
@@ -120,7 +122,8 @@ def write_report(
         f"{f' and {noise:,} rows of noise' if noise else ''}, by {type(model).__name__}"
     )
     target = Path(path)
-    target.write_text(page.page(title, lead, body, "Written by dmkc."), encoding="utf-8")
+    html = page.page(printable(title), lead, body, "Written by dmkc.")
+    target.write_text(html, encoding="utf-8")
     return target
 
 

@@ -100,7 +100,8 @@ class SurveyScan(Scan):
         count = left.count + right.count
         share = right.count / count if count > 0 else 0.5
         stack = sp.vstack if sp.issparse(left.sample) else np.concatenate
-        with np.errstate(invalid="ignore"):  # values that are not finite are reported later
+        # Values that are not finite, or too large, are reported later.
+        with np.errstate(invalid="ignore", over="ignore"):
             step = right.mean - left.mean
             mean = left.mean + step * share
             between = step**2 * (left.count * share)
@@ -168,7 +169,7 @@ def _sparse_moments(rows: Values, weights: np.ndarray, first_row: int) -> tuple:
         (int(i) + first_row, int(j)) for i, j in zip(row_of[places], indices[places], strict=True)
     )
     heavy, total = weights[row_of], max(float(weights.sum()), 1e-300)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         mean = np.bincount(indices, heavy * data, minlength=d) / total
         stored = np.bincount(indices, heavy, minlength=d)
         inside = np.bincount(indices, heavy * (data - mean[indices]) ** 2, minlength=d)

@@ -14,7 +14,6 @@ OTHER_NAMES = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
 """Distributions that are imported by another name."""
 BEHIND_OTHERS = {
     "bokeh": "distributed draws its dashboard with it",
-    "fsspec": "zarr and Dask open URLs with it",
     "pyarrow": "pandas and Dask read Parquet with it",
 }
 """Dependencies that are never imported by this package itself."""

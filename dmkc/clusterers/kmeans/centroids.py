@@ -19,8 +19,9 @@ class NearestCentre:
     centroids: Centroids
 
     def __call__(self, rows: BlockRows) -> np.ndarray:
-        labels, distances = self.centroids.nearest(split_weights(rows)[0])
-        check_finite(distances)
+        values = split_weights(rows)[0]
+        labels, distances = self.centroids.nearest(values)
+        check_finite(distances, values)
         return labels
 
 
@@ -36,7 +37,7 @@ class CentreDistances:
             for centre in self.centroids.centres[0]
         ]
         squares = np.stack([one.nearest(rows)[1] for one in each], axis=1)
-        check_finite(squares.sum(axis=1))
+        check_finite(squares.sum(axis=1), rows)
         return np.sqrt(squares)
 
 

@@ -206,6 +206,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
     tol = 0.0
     model_: Any
     _member_scans: int
+    _model_class = ConsensusModel
 
     def _check_parameters(self) -> None:
         self._own_settings(None)

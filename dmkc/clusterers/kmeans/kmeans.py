@@ -11,6 +11,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Clusterer, Job
+from dmkc.clusterers.checks import (
+    check_enough,
+    check_finite,
+    check_precision,
+    check_range,
+    check_weighted,
+)
 from dmkc.clusterers.fits import Learned, Named, Stage, race
 from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
@@ -25,7 +32,6 @@ from dmkc.clusterers.kmeans.lloyd import (
 from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
-from dmkc.clusterers.prepare import check_enough, check_finite, check_weighted
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.data import Rows
@@ -94,6 +100,7 @@ class KMeans(Clusterer[FramedRows]):
     [[10.0, 2.0], [1.0, 3.0]]
     """
 
+    _model_class = CentroidModel
     _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
@@ -168,10 +175,15 @@ class KMeans(Clusterer[FramedRows]):
         survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
         check_finite(survey, rows)
         check_weighted(survey, self.n_clusters)
+        check_range(survey, rows, min_rows=1)
+        frame = frame_of(survey, self.scale, rows)
+        shift = frame.shift if frame.shift.size else 0.0
+        factor = frame.factor if frame.factor.size else 1.0
+        check_precision(survey, rows, shift, factor, frame.dtype)
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
-        return FramedRows(all_rows, survey, frame_of(survey, self.scale, rows))
+        return FramedRows(all_rows, survey, frame)
 
     def _rows_for_refits(self, prepared: FramedRows) -> Refits:
         return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)

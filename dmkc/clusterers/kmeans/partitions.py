@@ -172,6 +172,7 @@ class EmbeddedClusterer(KernelClusterer):
     """Base of methods that end with k-means on rows of an embedding, a `PartitionModel`."""
 
     model_: Any
+    _model_class = PartitionModel
     n_init: int
     sample_rows: int
     feature_mode: str

@@ -82,8 +82,9 @@ def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray) -> Any:
 def _check_finite(rows: Rows) -> None:
     for block in rows.blocks(block_rows(rows)):
         values = block.load() if not isinstance(block, Lazy) else block.delayed.compute()
-        squares = (values.multiply(values) if sp.issparse(values) else values * values).sum(axis=1)
-        check_finite(np.asarray(squares, dtype=np.float64))
+        with np.errstate(invalid="ignore"):
+            nothing = (values * 0.0).sum(axis=1)  # NaN where a value is not finite
+        check_finite(np.asarray(nothing, dtype=np.float64), values)
 
 
 def block_rows(rows: Rows) -> int:
