@@ -15,8 +15,8 @@ import zarr
 from dmkc.cli import runs
 from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, read_npz, split_name
 from dmkc.errors import UserError
-from dmkc.modelfile.staging import staged
 from dmkc.typing import PerRow
+from dmkc.writing import staged
 
 CHUNK_ROWS = 1 << 20
 NAMES = ("labels", "y", "truth", "target")

@@ -21,6 +21,7 @@ from dmkc.report.choice import choice_parts
 from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.page import Markup, inline_svg
 from dmkc.typing import PerRow, TableLike
+from dmkc.writing import write_text
 
 SAMPLE = 4000
 TOP_COLUMNS = 8
@@ -120,7 +121,7 @@ def write_report(
         f"{f' and {noise:,} rows of noise' if noise else ''}, by {type(model).__name__}"
     )
     target = Path(path)
-    target.write_text(page.page(title, lead, body, "Written by dmkc."), encoding="utf-8")
+    write_text(target, page.page(title, lead, body, "Written by dmkc."))
     return target
 
 
