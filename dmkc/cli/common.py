@@ -46,7 +46,8 @@ def is_full(problem: BaseException) -> bool:
 def sentence(problem: BaseException) -> str:
     """One line about an exception."""
     if is_full(problem):
-        where = "" if getattr(problem, "filename", None) is None else f" at {problem.filename}"
+        place = getattr(problem, "filename", None)
+        where = "" if place is None else f" at {place}"
         text = f"There is no space left on the disk{where}; make room and try again."
     elif isinstance(problem, OSError) and problem.filename is not None:
         text = f"{problem.filename}: {(problem.strerror or 'cannot be used').lower()}."

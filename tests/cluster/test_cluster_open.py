@@ -26,6 +26,7 @@ from dmkc.cluster.network import InsecureClusterWarning, is_loopback
 from dmkc.cluster.opening import check_versions, dashboard_of
 from dmkc.cluster.smoke import one_worker, smoke_scan
 from dmkc.datasets import make_blobs
+from dmkc.scan.versions import VersionsDiffer
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +204,17 @@ def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
 
 def test_workers_with_other_versions_are_refused(process_client, monkeypatch):
     check_versions(process_client)
-    monkeypatch.setattr("dmkc.cluster.opening.__version__", "99.0")
+    monkeypatch.setattr("dmkc.scan.versions.__version__", "99.0")
     with pytest.raises(cluster.ClusterError, match=r"dmkc .* \(here 99.0\)"):
         check_versions(process_client)
+    with pytest.raises(VersionsDiffer, match=r"dmkc .* \(here 99.0\)"):
+        MultipleKernelClustering(client=process_client).fit(np.eye(8))
+
+
+def test_workers_without_dmkc_are_refused(process_client, monkeypatch):
+    monkeypatch.setattr(process_client, "run", lambda *_, **__: {"tcp://a": ImportError("none")})
+    with pytest.raises(VersionsDiffer, match="tcp://a cannot run dmkc"):
+        MultipleKernelClustering(client=process_client).fit(np.eye(8))
 
 
 def test_certificates_are_private_and_verified(certificates):

@@ -382,5 +382,5 @@ def test_what_a_killed_saver_left_goes_with_the_next_one(stored, model, rows):
 @pytest.mark.parametrize("inside", ["../elsewhere", 1, f"arrays-{'0' * 32}"])
 def test_a_place_of_arrays_that_is_wrong(stored, inside):
     edit(stored, lambda described: described.update(inside=inside))
-    with pytest.raises(ModelFileError, match="malformed|missing"):
+    with pytest.raises(ModelFileError, match=r"malformed|missing"):
         dmkc.load(stored)
