@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-
-log = logging.getLogger("dmkc")
 
 NEW, OLD, LOCK = "new", "old", "lock"
 METADATA = "zarr.json"
@@ -125,7 +123,11 @@ def _clear(holder: Path, path: Path) -> None:
         if OLD in there and not path.exists():
             os.rename(holder / OLD, path)  # its process ended between two renamings
         shutil.rmtree(holder)
-        log.warning("Removed %s, which a process that was killed had left half written.", holder)
+        warnings.warn(
+            f"Removed {holder}, which a process that was killed had left half written.",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     finally:
         os.close(handle)
 

@@ -68,6 +68,8 @@ class Where(Scan):
 def test_a_worker_that_joins_takes_its_share_of_the_next_scan(kind, monkeypatch):
     monkeypatch.setattr(cluster, "REFRESH_SECONDS", 0.0)
     with (
+        # else an idle worker may take what is bound for another one, when the scheduler likes
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
         ) as local,

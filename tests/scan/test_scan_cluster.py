@@ -47,7 +47,7 @@ EXPECTED = (N * (N - 1) / 2,)
 def client():
     """A cluster whose idle workers take no tasks, and with them copies of blocks, from others.
 
-    Under load Dask's scheduler lets them do so when it likes, and what is tested here is the engine.
+    Under load Dask's scheduler has them do so when it likes; what is tested here is the engine.
     """
     with (
         dask.config.set({"distributed.scheduler.work-stealing": False}),
