@@ -195,13 +195,15 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     with checkpoint(folder, every=args.checkpoint) as journal:
         if fresh:
             _clear(args, folder, journal)
+        # Before the log, by which a folder is known as a run that can be gone on with.
+        order.save(folder)
+        runs.write_status(folder, "running")
         with RunLog(folder) as log:
             try:
                 log.info("dmkc %s fit %s", __version__, input_name(args))
                 left = runs.tidy(folder)
                 if left:
                     say(f"removed what was left half written: {', '.join(left)}", args.quiet)
-                order.save(folder)
                 with runs.reported(folder, log), client_of(args) as client:
                     model = cls(**values, verbose=voice(args), client=client)
                     title = f"dmkc {__version__} fit of {input_name(args)}"

@@ -39,6 +39,8 @@ STORES = (MODEL, "labels.zarr", "membership.zarr")
 RESULTS = ("metrics.json", "params.yaml", *STORES, "report.html")
 """Those of an earlier run are removed in this order; the first says that all are there."""
 ORDER, STATUS, JOB = "run.json", "status.json", "job.json"
+BEFORE = (JOURNAL, ORDER, STATUS)
+"""What is there before the log."""
 DONE = "finished"
 FORMAT = "dmkc-run"
 SECONDS_BETWEEN = 1.0
@@ -88,7 +90,7 @@ def run_target(text: str, force: bool) -> Path:
         return path
     if path.is_symlink() or not path.is_dir():
         raise UserError(f"{text} is not a folder; choose another --out.")
-    if all(_is_part(entry, LOG) or entry.name == JOURNAL for entry in path.iterdir()):
+    if all(_is_part(entry, LOG) or entry.name in BEFORE for entry in path.iterdir()):
         return path  # empty, or left by a run that was killed at once
     if not is_run_folder(path):
         raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
