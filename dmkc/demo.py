@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 import warnings
@@ -23,6 +22,7 @@ from dmkc.metrics import accuracy
 from dmkc.plot import kernel_names
 from dmkc.report import page, write_report
 from dmkc.report.facts import k_means_labels
+from dmkc.writing import remove, staged, write_text
 
 RINGNORM_ROWS = 20_000
 NAMES = ("digits-1v7", "digits-2v7", "wdbc", "ringnorm")
@@ -124,9 +124,10 @@ def _cluster(case: Case, folder: Path, seed: int) -> Outcome:
     seconds = time.perf_counter() - began
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
-        _remove(folder / name)
+        remove(folder / name)
     labels = np.asarray(model.labels_, dtype=np.int32)
-    zarr.create_array(store=folder / "labels.zarr", data=labels)
+    with staged(folder / "labels.zarr", replace=True) as fresh:
+        zarr.create_array(store=fresh, data=labels)
     model.save(folder / "model.zarr")
     title = f"{case.name}: {case.about}"
     write_report(
@@ -153,14 +154,6 @@ def _check_own(path: Path) -> None:
         raise FileExistsError(
             f"{path} is not from an earlier demonstration; move it or name another folder."
         )
-
-
-def _remove(path: Path) -> None:
-    """Remove what an earlier run has left at one of this demonstration's own places."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _show(outcome: Outcome, folder: Path) -> None:
@@ -201,4 +194,4 @@ def _write_index(outcomes: list[Outcome], path: Path) -> None:
     body = [page.table(head, rows), page.paragraph(words, "small")]
     lead = f"Two clusters in each of {len(outcomes)} data sets, beside k-means."
     text = page.page("dmkc demonstration", lead, body, f"Written by dmkc {__version__}.")
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 
@@ -19,6 +20,33 @@ def unavailable():
         pytest.skip(reason)
 
     return end
+
+
+LEAVING = ("Removing worker", "heartbeat", "workers died while trying to run it", "lost all")
+"""What Dask's scheduler says of workers that end, as some tests have them do."""
+
+
+class _Warnings(logging.Handler):
+    """What Dask's scheduler warns of, but for workers that end."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.found = []
+
+    def emit(self, record):
+        text = record.getMessage()
+        if not any(words in text for words in LEAVING):
+            self.found.append(text)
+
+
+@pytest.fixture(autouse=True)
+def scheduler_warnings():
+    """Fails a test in which a scheduler of this process warns, as of a key for two tasks."""
+    logger, heard = logging.getLogger("distributed.scheduler"), _Warnings()
+    logger.addHandler(heard)
+    yield heard.found
+    logger.removeHandler(heard)
+    assert not heard.found, heard.found
 
 
 @contextmanager

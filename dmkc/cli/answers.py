@@ -8,10 +8,10 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dmkc.cli.runs import write_text
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.selection.choose import Answer
+from dmkc.writing import write_text
 
 YES = ("y", "yes", "1", "true", "same")
 NO = ("n", "no", "0", "false", "different")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dmkc.cli.common import Commands, Failure, add_name, is_users, sentence
+from dmkc.cli.common import Commands, Failure, add_name, is_full, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.errors import UserError
 from dmkc.showing import one_line
@@ -119,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if is_users(problem):
             return _end(f"error: {sentence(problem)}", 2, debug)
-        plain = isinstance(problem, Failure | MemoryError)
+        plain = isinstance(problem, Failure | MemoryError) or is_full(problem)
         kind = "" if plain else f"{type(problem).__name__}: "
         hint = "" if debug else " (--debug shows where)"
         return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)

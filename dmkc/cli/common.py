@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The commands of a parser, to which others are added."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OUTSIDE = (*FULL, errno.EIO, errno.EMFILE)
+"""What is wrong with the machine and not with the use of it."""
 
 
 class Failure(Exception):
@@ -33,13 +35,22 @@ def is_users(problem: BaseException) -> bool:
         return True
     if isinstance(problem, OSError):
         named = problem.filename is not None or problem.errno is None
-        return named and problem.errno not in FULL and not isinstance(problem, ConnectionError)
+        return named and problem.errno not in OUTSIDE and not isinstance(problem, ConnectionError)
     return False
+
+
+def is_full(problem: BaseException) -> bool:
+    """Whether an exception says that nothing more can be written."""
+    return isinstance(problem, OSError) and problem.errno in FULL
 
 
 def sentence(problem: BaseException) -> str:
     """One line about an exception."""
-    if isinstance(problem, OSError) and problem.filename is not None:
+    if is_full(problem):
+        place = getattr(problem, "filename", None)
+        where = "" if place is None else f" at {printable(place)}"
+        text = f"There is no space left on the disk{where}; make room and try again."
+    elif isinstance(problem, OSError) and problem.filename is not None:
         text = f"{printable(problem.filename)}: {(problem.strerror or 'cannot be used').lower()}."
     elif isinstance(problem, MemoryError):
         text = f"The memory does not suffice ({problem or 'no details'})."

@@ -30,9 +30,9 @@ from dmkc.clusterers.parameters import whole_number
 from dmkc.datasets.folder import VARIABLE
 from dmkc.datasets.generators import DEFAULT_CHUNK, RECIPES
 from dmkc.errors import UserError
-from dmkc.modelfile.staging import staged
 from dmkc.showing import printable
 from dmkc.typing import PerRow, TableLike
+from dmkc.writing import staged
 
 EXAMPLE = "dmkc datasets make ringnorm --rows 1e6 --out ring.zarr"
 OWN = ("n", "seed", "chunks", "dtype")

@@ -48,10 +48,10 @@ from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
 from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
-from dmkc.modelfile.staging import remove
-from dmkc.resume import CheckpointError, checkpoint
+from dmkc.resume import CheckpointError, Journal, checkpoint
 from dmkc.typing import PerRow, TableLike
 from dmkc.version import __version__
+from dmkc.writing import remove, write_text
 
 EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
 
@@ -191,35 +191,48 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     for note in table.notes:
         say(note, args.quiet)
     is_new = runs.make_run_folder(folder)
-    if fresh:
-        runs.forget(folder)
-    with RunLog(folder) as log:
-        try:
-            log.info("dmkc %s fit %s", __version__, input_name(args))
-            order.save(folder)
-            with (
-                checkpoint(folder, every=args.checkpoint),
-                runs.reported(folder, log),
-                client_of(args) as client,
-            ):
-                runs.tidy(folder)
-                model = cls(**values, verbose=voice(args), client=client)
-                title = f"dmkc {__version__} fit of {input_name(args)}"
-                more = {"answers": known} if known else {}
-                params = params_text(order.parameters, title)
-                _fit(args, model, table, truth, folder, params, log, more)
-            remove(folder / runs.JOURNAL)
-            runs.write_status(folder, runs.DONE)
-        except BaseException as problem:
-            log.info("ended early: %s: %s", type(problem).__name__, sentence(problem))
-            if fresh and is_users(problem):
-                runs.forget(folder)
-                if is_new:
-                    runs.discard_run(folder)
-            elif not isinstance(problem, CheckpointError):
-                runs.write_status(folder, "ended early", reason=sentence(problem))
-                say(f"go on with it: dmkc fit --resume {folder}", args.quiet)
-            raise
+    # The journal is the lock of the run: nothing in the folder is touched before it is held.
+    with checkpoint(folder, every=args.checkpoint) as journal:
+        if fresh:
+            _clear(args, folder, journal)
+        # Before the log, by which a folder is known as a run that can be gone on with.
+        order.save(folder)
+        runs.write_status(folder, "running")
+        with RunLog(folder) as log:
+            try:
+                log.info("dmkc %s fit %s", __version__, input_name(args))
+                left = runs.tidy(folder)
+                if left:
+                    say(f"removed what was left half written: {', '.join(left)}", args.quiet)
+                with runs.reported(folder, log), client_of(args) as client:
+                    model = cls(**values, verbose=voice(args), client=client)
+                    title = f"dmkc {__version__} fit of {input_name(args)}"
+                    more = {"answers": known} if known else {}
+                    params = params_text(order.parameters, title)
+                    _fit(args, model, table, truth, folder, params, log, more)
+                runs.write_status(folder, runs.DONE)
+                journal.remove()
+            except BaseException as problem:
+                log.info("ended early: %s: %s", type(problem).__name__, sentence(problem))
+                if fresh and is_users(problem):
+                    runs.forget(folder)
+                    if is_new:
+                        runs.discard_run(folder)
+                elif not isinstance(problem, CheckpointError):
+                    with contextlib.suppress(OSError):  # the disk may be full
+                        runs.write_status(folder, "ended early", reason=sentence(problem))
+                    say(f"go on with it: dmkc fit --resume {folder}", args.quiet)
+                raise
+
+
+def _clear(args: argparse.Namespace, folder: Path, journal: Journal) -> None:
+    """Forget an earlier run; one that came after the folder had been looked at is left alone."""
+    if not args.force and (folder / runs.ORDER).exists():
+        if (folder / "metrics.json").exists():
+            journal.remove()
+        raise UserError(f"{folder} holds a run that another process began; choose another --out.")
+    journal.clear()
+    runs.forget(folder, besides=runs.JOURNAL)
 
 
 def _seconds(text: str) -> float:
@@ -259,8 +272,8 @@ def _fit(
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
     # Earlier results stay until there is something to replace them with.
     runs.clear_results(folder)
-    runs.write_text(folder / "params.yaml", params)
-    model.save(folder / "model.zarr")
+    write_text(folder / "params.yaml", params)
+    model.save(folder / runs.MODEL, overwrite=(folder / runs.MODEL).exists())
     for name in model._per_row:
         target = folder / f"{name.removesuffix('_')}.zarr"
         n = write_stored_labels(vars(model)[name], table.X, target, False, args.quiet)
@@ -285,7 +298,7 @@ def _fit(
             notes=table.notes,
         )
     # Last, since it says that the run is finished.
-    runs.write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
+    write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 

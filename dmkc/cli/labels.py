@@ -16,8 +16,8 @@ from dmkc.cli import runs
 from dmkc.cli.raw import read_npz, taken_from_pipe
 from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, split_name
 from dmkc.errors import UserError
-from dmkc.modelfile.staging import staged
 from dmkc.typing import PerRow
+from dmkc.writing import staged
 
 CHUNK_ROWS = 1 << 20
 NAMES = ("labels", "y", "truth", "target")

@@ -6,13 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
-from dmkc.cli import runs
 from dmkc.cli.common import client_of, define, print_pairs, say
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import estimator_values, method_class
 from dmkc.cli.tables import open_table
 from dmkc.errors import UserError
 from dmkc.planning import plan
+from dmkc.writing import write_text
 
 EXAMPLE = "dmkc plan x.zarr --clusters 2 --cluster cluster_configs/local.yaml"
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
         say("fitting some of the rows", args.quiet)
         found = plan(cls(**values, client=client), table.X, journal=True)
     if target is not None:
-        runs.write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
+        write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
     print_pairs(found.pairs())
 
 

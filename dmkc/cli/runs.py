@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import socket
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,17 +29,21 @@ from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file
 from dmkc.modelfile.files import KEY
 from dmkc.modelfile.folder import MOST_DESCRIPTION
-from dmkc.modelfile.staging import remove
 from dmkc.progress import listening
 from dmkc.resume.journal import NAME as JOURNAL
 from dmkc.showing import printable
+from dmkc.writing import remove, write_text
 
 FORMATS = ("dmkc-labels", "dmkc-dataset")
 RUN_MARK = "# dmkc run\n"
 LOG = "log.txt"
-STORES = ("model.zarr", "labels.zarr", "membership.zarr")
-RESULTS = ("params.yaml", *STORES, "metrics.json", "report.html")
+MODEL = "model.zarr"
+STORES = (MODEL, "labels.zarr", "membership.zarr")
+RESULTS = ("metrics.json", "params.yaml", *STORES, "report.html")
+"""Those of an earlier run are removed in this order; the first says that all are there."""
 ORDER, STATUS, JOB = "run.json", "status.json", "job.json"
+BEFORE = (JOURNAL, ORDER, STATUS)
+"""What is there before the log."""
 DONE = "finished"
 FORMAT = "dmkc-run"
 SECONDS_BETWEEN = 1.0
@@ -90,7 +95,7 @@ def run_target(text: str, force: bool) -> Path:
         return path
     if path.is_symlink() or not path.is_dir():
         raise UserError(f"{text} is not a folder; choose another --out.")
-    if all(entry == _part(path / LOG) for entry in path.iterdir()):
+    if all(_is_part(entry, LOG) or entry.name in BEFORE for entry in path.iterdir()):
         return path  # empty, or left by a run that was killed at once
     if not is_run_folder(path):
         raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
@@ -112,9 +117,10 @@ def make_run_folder(path: Path) -> bool:
 
 
 def clear_results(path: Path) -> None:
-    """Remove the results of an earlier run, and nothing else."""
+    """Remove the results of an earlier run but for its model, which is replaced in one step."""
     for name in RESULTS:
-        remove(path / name)
+        if name != MODEL or not is_model_file(path / name):
+            remove(path / name)
 
 
 def discard_run(path: Path) -> None:
@@ -124,15 +130,9 @@ def discard_run(path: Path) -> None:
         path.rmdir()
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file that appears when it is whole."""
-    fresh = _part(path)
-    fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, path)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
+def _is_part(path: Path, name: str) -> bool:
+    """Whether this is what a killed process has left of a file of that name."""
+    return path.name.startswith(f".{name}.") and path.name.endswith(".part")
 
 
 def store(values: Any, array: Any) -> None:
@@ -202,16 +202,19 @@ def is_finished(run: Path) -> bool:
     return (run / "metrics.json").exists() and not replaced
 
 
-def tidy(run: Path) -> None:
-    """Remove what an earlier attempt left half written."""
-    for leftover in run.glob(".*.part"):
+def tidy(run: Path) -> list[str]:
+    """Remove what an earlier attempt left half written; return its names."""
+    found = sorted(run.glob(".*.part"))
+    for leftover in found:
         remove(leftover)
+    return [leftover.name for leftover in found]
 
 
-def forget(run: Path) -> None:
+def forget(run: Path, besides: str | None = None) -> None:
     """Remove what a run would be continued from."""
     for name in (JOURNAL, ORDER, STATUS, JOB):
-        remove(run / name)
+        if name != besides:
+            remove(run / name)
 
 
 def write_status(run: Path, state: str, **more: Any) -> None:
@@ -245,7 +248,8 @@ def reported(run: Path, log: logging.Logger) -> Iterator[None]:
         log.info("scan %s", said)
         if time.monotonic() - last > SECONDS_BETWEEN:
             last = time.monotonic()
-            write_status(run, "running", scan=json.loads(said))
+            with contextlib.suppress(OSError):  # a full disk does not end what could go on
+                write_status(run, "running", scan=json.loads(said))
 
     where = {"host": socket.gethostname(), "process": os.getpid(), "started": _now()}
     write_status(run, "running", **where)
@@ -260,6 +264,26 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record))
 
 
+class LogFile(logging.FileHandler):
+    """A file of log lines that ends where it cannot be written any more, without a word."""
+
+    _is_broken = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._is_broken:
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if isinstance(sys.exc_info()[1], OSError):
+            self._is_broken = True
+        else:
+            super().handleError(record)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            super().close()
+
+
 class RunLog:
     """The log of a run: what the library logs, warnings, and what the command adds."""
 
@@ -270,7 +294,7 @@ class RunLog:
     def __enter__(self) -> logging.Logger:
         if not self._path.exists():
             write_text(self._path, RUN_MARK)
-        self._handler = logging.FileHandler(self._path, encoding="utf-8")
+        self._handler = LogFile(self._path, encoding="utf-8")
         self._handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
         self._level, self._show = self._logger.level, warnings.showwarning
         self._logger.addHandler(self._handler)

@@ -22,6 +22,7 @@ from dmkc.cluster.values import PLAIN
 from dmkc.errors import UserError
 from dmkc.resume.journal import in_use
 from dmkc.showing import printable
+from dmkc.writing import write_text
 
 SCRIPT, CONFIG = "job.sh", "cluster.yaml"
 EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/slurm.yaml"
@@ -74,16 +75,16 @@ def _submit(args: argparse.Namespace) -> None:
         runs.forget(folder)
     log = folder / runs.LOG
     if not log.exists():
-        log.write_text(runs.RUN_MARK, encoding="utf-8")
+        write_text(log, runs.RUN_MARK)
     order.save(folder)
     token = f"dmkc-{uuid.uuid4().hex[:8]}"
     workers = f"{token}-worker"
     stored = {**config.given, "name": workers}
-    runs.write_text(folder / CONFIG, yaml.safe_dump(stored, sort_keys=False))
+    write_text(folder / CONFIG, yaml.safe_dump(stored, sort_keys=False))
     words = ["-m", "dmkc", "fit", "--resume", str(folder), "--cluster", str(folder / CONFIG)]
     command = [config["python"] or batch.python(), *words, "--quiet"]
     script = batch.coordinator_script(config, token, folder, command)
-    runs.write_text(folder / SCRIPT, script)
+    write_text(folder / SCRIPT, script)
     runs.write_status(folder, "queued")
     try:
         job = batch.submit(config, folder / SCRIPT)

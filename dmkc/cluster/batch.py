@@ -16,6 +16,7 @@ from dmkc.cluster.queues import make_private, prologue, walltime_text
 from dmkc.cluster.schema import COORDINATOR, Config
 from dmkc.cluster.start import ClusterError
 from dmkc.cluster.values import PLAIN, ConfigError
+from dmkc.writing import write_text
 
 SECONDS = 60
 
@@ -99,7 +100,7 @@ def _given(*pairs: tuple[str, str | None]) -> list[str]:
 def _condor_script(config: Config, wanted: dict, name: str, run: Path, lines: Sequence[str]) -> str:
     """A submit description; what it runs is a script beside it."""
     script = run / "coordinator.sh"
-    script.write_text("\n".join(["#!/usr/bin/env bash", *lines]) + "\n", encoding="utf-8")
+    write_text(script, "\n".join(["#!/usr/bin/env bash", *lines]) + "\n")
     attributes = {
         "executable": "/bin/bash",
         "arguments": str(script),

@@ -17,6 +17,7 @@ from distributed.security import Security
 
 from dmkc.cluster.schema import TLS_FILES, Config
 from dmkc.cluster.values import ConfigError
+from dmkc.writing import staged
 
 CERTIFICATE_FILES = {"ca_file": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
 
@@ -164,14 +165,13 @@ def make_certificates(folder: str | os.PathLike[str], days: int = 365) -> dict[s
         "cert": signed(member, pair_key.public_key(), False).public_bytes(pem),
         "key": secret,
     }
-    target.mkdir(mode=0o700)
-    paths = {}
-    for name, file in CERTIFICATE_FILES.items():
-        paths[name] = target / file
-        handle = os.open(paths[name], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(contents[name])
-    return paths
+    with staged(target, replace=False) as fresh:
+        fresh.mkdir(mode=0o700)
+        for name, file in CERTIFICATE_FILES.items():
+            handle = os.open(fresh / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(contents[name])
+    return {name: target / file for name, file in CERTIFICATE_FILES.items()}
 
 
 def _usage(x509: Any, is_authority: bool) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import logging
-import platform
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +17,10 @@ from dmkc.cluster.network import security_of
 from dmkc.cluster.queues import Submissions, first_jobs, start_queue
 from dmkc.cluster.schema import QUEUES, Config, read
 from dmkc.cluster.start import ClusterError
-from dmkc.version import __version__
+from dmkc.scan import versions
 
 log = logging.getLogger("dmkc")
 
-PACKAGES = ("dmkc", "numpy", "scipy", "numba", "dask", "distributed", "zarr")
 LOOK_SECONDS = 1.0
 Starter = Callable[[Config, Security | None, contextlib.ExitStack], Client]
 STARTERS: dict[str, Starter] = {
@@ -103,31 +100,8 @@ def _wait_for_a_worker(client: Client, config: Config) -> None:
 
 
 def check_versions(client: Client) -> None:
-    """Refuse workers with other versions: labels are promised for one set of them."""
-    here = versions()
+    """Refuse a cluster whose workers have other versions."""
     try:
-        everywhere = client.run(versions)
-    except Exception as problem:
-        raise ClusterError(
-            f"The workers cannot run dmkc ({problem}); install the same dmkc there as here."
-        ) from problem
-    for address, there in everywhere.items():
-        other = [
-            f"{name} {there[name]} (here {here[name]})"
-            for name in here
-            if there[name] != here[name]
-        ]
-        if other:
-            raise ClusterError(
-                f"The worker {address} has {', '.join(other)}; labels are the same everywhere "
-                "only with the same versions, so install those."
-            )
-
-
-def versions() -> dict[str, str]:
-    """Versions that must agree between this process and the workers."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return {**dict.fromkeys(PACKAGES, "none"), **found, "dmkc": __version__}
+        versions.check_versions(client)
+    except versions.VersionsDiffer as problem:
+        raise ClusterError(str(problem)) from problem

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from dask.array.optimization import optimize
+from dask.base import clone_key
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 
 from dmkc.errors import UserError, UserTypeError
 
@@ -200,6 +204,29 @@ class Lazy:
 
 
 Block: TypeAlias = Read | Lazy
+
+
+def of_their_own(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks with a task for each chain of tasks, and with keys that nobody else uses.
+
+    Dask makes one task of a chain in one way or another, whenever it is asked to, so that a key of
+    the input would mean one task in this scan and another one in the graph of labels or of a fit
+    that runs at the same time.  A scheduler that knows both may never finish either.
+    """
+    graphs = {block.delayed.key: block.delayed.dask for block in blocks if isinstance(block, Lazy)}
+    if not graphs:
+        return list(blocks)
+    name = f"blocks-{uuid.uuid4().hex}"
+    tasks = optimize(HighLevelGraph.merge(*graphs.values()), list(graphs))
+    names = {key: clone_key(key, name) for key in tasks}
+    renamed = {names[key]: task.substitute(names, key=names[key]) for key, task in tasks.items()}
+    whole = HighLevelGraph.from_collections(name, renamed, dependencies=())
+    return [
+        replace(block, delayed=Delayed(names[block.delayed.key], whole, layer=name))
+        if isinstance(block, Lazy)
+        else block
+        for block in blocks
+    ]
 
 
 @dataclass(frozen=True, eq=False)

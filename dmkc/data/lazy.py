@@ -46,10 +46,10 @@ class DaskSource:
         # until the whole input has been read.
         cut = self.array.rechunk({0: heights, 1: -1}, method="tasks")
         meta = np.empty((0, 0), dtype=self.dtype)
-        delayed = cut.map_blocks(dense, self.dtype, dtype=self.dtype, meta=meta).to_delayed()
+        values = cut.map_blocks(dense, self.dtype, dtype=self.dtype, meta=meta)
+        delayed = values.to_delayed(optimize_graph=False).ravel()
         return [
-            Lazy(value, start, stop)
-            for value, (start, stop) in zip(delayed.ravel(), edges, strict=True)
+            Lazy(value, start, stop) for value, (start, stop) in zip(delayed, edges, strict=True)
         ]
 
 
@@ -62,9 +62,9 @@ class DaskSparseSource:
 
     def blocks(self, block_rows: int) -> list[Block]:
         edges = bounds(self.array.shape[0], block_rows)
-        grid = self.array.to_delayed()
+        grid = self.array.to_delayed(optimize_graph=False)
         offsets = np.concatenate([[0], np.cumsum(self.array.chunks[0])])
-        cut, join = dask.delayed(_cut, pure=True), dask.delayed(_join, pure=True)
+        cut, join = dask.delayed(_cut, pure=False), dask.delayed(_join, pure=False)
         out: list[Block] = []
         for start, stop in edges:
             pieces = []

@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from dmkc.data.blocks import Block, Lazy, Read
+from dmkc.data.blocks import Block, Lazy, Read, of_their_own
 from dmkc.errors import UserError
 from dmkc.typing import PerRow
 
@@ -141,7 +141,7 @@ def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
 
 def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
     """The blocks with their rows' weights."""
-    join = dask.delayed(weighted, pure=True)
+    join = dask.delayed(weighted, pure=False)
     out: list[Block] = []
     for block in blocks:
         part = weights[block.start : block.stop]
@@ -152,7 +152,7 @@ def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
             out.append(Lazy(join(rows, values), block.start, block.stop))
         else:
             out.append(Read(WeightedReader(block, part), block.start, block.stop))
-    return out
+    return of_their_own(out)
 
 
 def rank_among(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -168,7 +168,7 @@ def with_constrained(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
 
     Each block carries its own part of the table only.
     """
-    join = dask.delayed(constrained, pure=True)
+    join = dask.delayed(constrained, pure=False)
     out: list[Block] = []
     for block in blocks:
         lo, hi = np.searchsorted(rows, [block.start, block.stop])

@@ -26,6 +26,7 @@ from dmkc.data.blocks import (
     csr_rows,
     frame_dtype,
     numbers_from_objects,
+    of_their_own,
     string_names,
 )
 from dmkc.data.record import with_constrained
@@ -161,7 +162,9 @@ class Rows:
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""
         blocks = self.source.blocks(block_rows)
-        return blocks if self.constrained is None else with_constrained(blocks, self.constrained)
+        if self.constrained is not None:
+            blocks = with_constrained(blocks, self.constrained)
+        return of_their_own(blocks)
 
 
 def scan_width(rows: Rows) -> int:

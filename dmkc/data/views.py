@@ -48,7 +48,7 @@ class JoinedSource:
     join: Joined
 
     def blocks(self, block_rows: int) -> list[Block]:
-        join = dask.delayed(self.join, pure=True)
+        join = dask.delayed(self.join, pure=False)
         out: list[Block] = []
         for same in zip(*(part.blocks(block_rows) for part in self.parts), strict=True):
             start, stop = same[0].start, same[0].stop

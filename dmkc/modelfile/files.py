@@ -12,6 +12,8 @@ import json
 import math
 import os
 import platform
+import re
+import uuid
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,6 @@ from dmkc.modelfile.folder import (
     check_folder,
 )
 from dmkc.modelfile.models import kind_in, kind_of
-from dmkc.modelfile.staging import staged
 from dmkc.modelfile.values import (
     ModelFileError,
     NotStorable,
@@ -47,9 +48,12 @@ from dmkc.modelfile.values import (
     refuse_code,
 )
 from dmkc.version import __version__
+from dmkc.writing import staged
 
 FORMAT = "dmkc-model"
-VERSION = 2
+VERSION = 3
+"""Files whose arrays lie in a folder named by `INSIDE`; others have version 2."""
+INSIDE = "inside"
 KEY = "dmkc"
 CODECS = (["bytes"], ["bytes", "zstd"])
 """How a chunk may be stored: as it is, or packed once."""
@@ -88,11 +92,15 @@ def save(model: RowClusterer, path: str | os.PathLike[str], overwrite: bool = Fa
         name: np.asarray(value, dtype=np.float64)
         for name, value in kind_of(model.model_).arrays(model.model_).items()
     }
+    if overwrite:  # arrays in a folder of their own can take the place of others in one step
+        described |= {"version": VERSION, INSIDE: f"arrays-{uuid.uuid4().hex}"}
     described["order"] = {name: _order(array) for name, array in arrays.items()}
     described["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
     described["sha256"] = _digest(described, arrays)
-    with staged(target, replace=overwrite) as folder:
+    inside = described.get(INSIDE)
+    with staged(target, replace=overwrite, inside=inside) as folder:
         group = zarr.create_group(store=folder, zarr_format=3, attributes={KEY: described})
+        group = group if inside is None else group.create_group(inside)
         for name, array in arrays.items():
             # What is large is written as it is, since files that unpack to much are refused.
             large = array.nbytes > FREE_BYTES
@@ -125,10 +133,14 @@ def load(path: str | os.PathLike[str]) -> RowClusterer:
     True
     """
     described, group, where = _open(path)
-    try:
-        return _rebuild(described, group, where if isinstance(where, Path) else None)
-    except ModelFileError as problem:
-        raise ModelFileError(f"The model file {where} cannot be read: {problem}") from None
+    while True:
+        try:
+            return _rebuild(described, group, where if isinstance(where, Path) else None)
+        except ModelFileError as problem:
+            before = described.get("sha256")
+            described, group, where = _open(path)
+            if described.get("sha256") == before:  # else it has been replaced meanwhile
+                raise ModelFileError(f"The model file {where} cannot be read: {problem}") from None
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -170,7 +182,7 @@ def _describe(model: RowClusterer) -> dict[str, Any]:
             left_out[name] = str(problem)
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 2,
         "estimator": cls.__name__,
         "parameters": parameters,
         "fitted": fitted,
@@ -198,6 +210,9 @@ def _rebuild(described: dict[str, Any], group: Any, folder: Path | None) -> RowC
     settings = kind.read(stored)
     orders, shapes = (_mapping(described, name) for name in ("order", "shapes"))
     names = kind.array_names(settings)
+    group = _where_arrays_are(described, group)
+    if folder is not None:
+        folder = folder / described.get(INSIDE, "")
     for name in names:
         if described["version"] > 1 and name not in shapes:
             raise ModelFileError(f"the array {name!r} is missing.")
@@ -217,6 +232,19 @@ def _rebuild(described: dict[str, Any], group: Any, folder: Path | None) -> RowC
     model.model_ = kind.build(settings, arrays, fitted["n_features_in_"])
     check_whole(model)
     return model
+
+
+def _where_arrays_are(described: dict[str, Any], group: Any) -> Any:
+    """The group itself, or the one inside that its description names."""
+    inside = described.get(INSIDE)
+    if inside is None:
+        return group
+    if not isinstance(inside, str) or not re.fullmatch("arrays-[0-9a-f]{32}", inside):
+        raise ModelFileError("what it says of the place of its arrays is malformed.")
+    try:
+        return group[inside]
+    except Exception as problem:
+        raise ModelFileError(f"its arrays are missing ({problem}).") from None
 
 
 def _mapping(described: dict[str, Any], name: str) -> dict[str, Any]:

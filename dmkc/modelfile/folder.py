@@ -26,7 +26,10 @@ def check_folder(root: Path) -> None:
     for number, path in enumerate(_entries(root)):
         if number == MOST_FILES:
             raise ModelFileError(f"it has more than {MOST_FILES} files.")
-        state = os.lstat(path)
+        try:
+            state = os.lstat(path)
+        except FileNotFoundError:  # of a model that has just been replaced
+            continue
         if stat.S_ISLNK(state.st_mode):
             target = os.path.realpath(path)
             if os.path.commonpath([top, target]) != top or not os.path.exists(target):
@@ -42,12 +45,16 @@ def check_chunks(array: Path, n_bytes: int, chunk_bytes: int, packed: bool) -> N
     """Refuse chunks of an array that would become larger than it says when they are unpacked."""
     stored = 0
     for path in _chunks(array / "c"):
-        stored += path.stat().st_size
-        held = _unpacked_size(path) if packed else path.stat().st_size
+        try:
+            size = path.stat().st_size
+            held = _unpacked_size(path) if packed else size
+        except FileNotFoundError:
+            raise ModelFileError(f"a chunk of the array {array.name!r} is missing.") from None
+        stored += size
         if held != chunk_bytes:
-            size = "an unknown number of" if held is None else held
+            said = "an unknown number of" if held is None else held
             raise ModelFileError(
-                f"the array {array.name!r} is damaged: a chunk holds {size} bytes and not "
+                f"the array {array.name!r} is damaged: a chunk holds {said} bytes and not "
                 f"{chunk_bytes}."
             )
     if n_bytes > FREE_BYTES + MOST_RATIO * stored:

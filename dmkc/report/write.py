@@ -22,6 +22,7 @@ from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
 from dmkc.report.page import Markup, inline_svg
 from dmkc.showing import printable
 from dmkc.typing import PerRow, TableLike
+from dmkc.writing import write_text
 
 SAMPLE = 4000
 TOP_COLUMNS = 8
@@ -122,8 +123,7 @@ def write_report(
         f"{f' and {noise:,} rows of noise' if noise else ''}, by {type(model).__name__}"
     )
     target = Path(path)
-    html = page.page(printable(title), lead, body, "Written by dmkc.")
-    target.write_text(html, encoding="utf-8")
+    write_text(target, page.page(printable(title), lead, body, "Written by dmkc."))
     return target
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import importlib
 import io
@@ -30,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dmkc.errors import UserError
+from dmkc.writing import is_at, lock
 
 PACKAGE = __name__.partition(".")[0]
 _LENGTH = struct.Struct("<Q")
@@ -191,9 +191,8 @@ class Journal:
     def __init__(self, folder: Path, every: float) -> None:
         self.folder, self.every = folder, every
         self.path = folder / NAME
-        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._handle = self._locked()
         try:
-            self._lock()
             self._places, self._chain = self._survey()
         except BaseException:
             os.close(self._handle)
@@ -249,15 +248,31 @@ class Journal:
         self._places.append((end + _LENGTH.size, len(body), chain))
         self._next = len(self._places)
 
+    def clear(self) -> None:
+        """Forget all records."""
+        os.ftruncate(self._handle, 0)
+        os.lseek(self._handle, 0, os.SEEK_SET)
+        self._places, self._chain = self._survey()
+        self._next = 0
+
+    def remove(self) -> None:
+        """Remove the file, while nobody else works on the run."""
+        self.path.unlink(missing_ok=True)
+
     def close(self) -> None:
         with contextlib.suppress(OSError):
             os.fsync(self._handle)
         os.close(self._handle)
 
-    def _lock(self) -> None:
-        """One process at a time; the lock goes with the process, however that ends."""
+    def _locked(self) -> int:
+        """The open file, locked: one process at a time, until it ends in whatever way."""
         end = time.monotonic() + LOCK_SECONDS
-        while not _locked(self._handle, exclusive=True):
+        while True:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            # A run that has just ended has removed the file on which its lock was.
+            if _is_locked(handle, exclusive=True) and is_at(handle, self.path):
+                return handle
+            os.close(handle)
             if time.monotonic() > end:
                 raise CheckpointError(
                     f"Another process is working on the run in {self.folder}; wait for it to end."
@@ -305,25 +320,17 @@ def in_use(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _locked(handle, exclusive=False)
+        return not _is_locked(handle, exclusive=False)
     finally:
         os.close(handle)
 
 
-def _locked(handle: int, exclusive: bool) -> bool:
+def _is_locked(handle: int, exclusive: bool) -> bool:
     """Lock a file until it is closed, if nobody else has it."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        return True
-    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except OSError as problem:
-        if problem.errno in (errno.EAGAIN, errno.EACCES):
-            return False
-        log.warning("Files cannot be locked here (%s); run one process a folder.", problem)
-    return True
+    found = lock(handle, exclusive=exclusive)
+    if found is None:
+        log.warning("Files cannot be locked here; run one process a folder.")
+    return found is not False
 
 
 def _padded(head: bytes) -> bytes:

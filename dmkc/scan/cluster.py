@@ -11,6 +11,7 @@ tasks become smaller: one block each, then half a block.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import sys
@@ -38,7 +39,9 @@ from dmkc.scan.engine import (
     resident_bytes,
 )
 from dmkc.scan.grid import Grid, Node, Piece
+from dmkc.scan.lost import SchedulerLost, WorkersLost, await_worker, check_scheduler, why_lost
 from dmkc.scan.tasks import fold_run, make_value, same, scan_run
+from dmkc.scan.versions import check_versions
 from dmkc.scan.waiting import Stuck, gather_all, wait_all
 
 log = logging.getLogger("dmkc")
@@ -58,8 +61,20 @@ _numbers = itertools.count()
 _LOST = (CancelledError, KilledWorker, CommClosedError, Stuck)
 
 
-class WorkersLost(RuntimeError):
-    """Workers that end however small the tasks are, or that never come back."""
+def _with_scheduler(method: Callable) -> Callable:
+    """The method of an engine, whose failure is told for what it is when the scheduler is gone."""
+
+    @functools.wraps(method)
+    def told(self: ClusterEngine, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except SchedulerLost:
+            raise
+        except Exception as error:
+            check_scheduler(self.client, self._address, error)
+            raise
+
+    return told
 
 
 @dataclass(eq=False)
@@ -86,9 +101,11 @@ class ClusterEngine(Engine):
         self._asked = -REFRESH_SECONDS
         self._block_a_task = False
         self._most_level = MOST_LEVEL
+        self._address = client.scheduler_info(n_workers=0).get("address", "its address")
         workers = self._workers()
+        check_versions(client, workers)
         self.threads = sum(workers.values())
-        info = client.scheduler_info(n_workers=-1)["workers"]
+        info = self._info()
         limits = [w["memory_limit"] or psutil.virtual_memory().total for w in info.values()]
         self.memory = int(0.5 * sum(limits))
         self.block_bytes = block_bytes_for(self.memory / self.threads)
@@ -108,18 +125,18 @@ class ClusterEngine(Engine):
         """Threads of every worker, asked for now and then: it costs a round trip."""
         if fresh or time.monotonic() - self._asked > REFRESH_SECONDS:
             self._asked = time.monotonic()
-            info = self.client.scheduler_info(n_workers=-1)["workers"]
-            if not info:
-                log.info("Waiting for Dask workers.")
-                try:
-                    self.client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
-                except TimeoutError:
-                    raise WorkersLost(
-                        f"All Dask workers are gone and none came within {PATIENCE_SECONDS:.0f} s."
-                    ) from None
-                info = self.client.scheduler_info(n_workers=-1)["workers"]
+            info = self._info()
+            while not info:
+                await_worker(self.client, self._address, PATIENCE_SECONDS)
+                info = self._info()
             self._known = {address: w["nthreads"] for address, w in sorted(info.items())}
         return self._known
+
+    def _info(self) -> dict[str, Any]:
+        """What the scheduler knows of its workers."""
+        found = self.client.scheduler_info(n_workers=-1)
+        check_scheduler(self.client, self._address)
+        return found.get("workers", {})
 
     def _some_worker(self) -> None:
         """Return once there is a worker."""
@@ -128,10 +145,12 @@ class ClusterEngine(Engine):
     def resident(self) -> list[int]:
         return list(self.client.run(resident_bytes).values())
 
+    @_with_scheduler
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         """Rows in this process's memory are sent to the workers once."""
         return self._settled(self._place(None, blocks, "rows"))
 
+    @_with_scheduler
     def hold(self, make: Make, blocks: Sequence[Block], name: str) -> list[Block]:
         return self._settled(self._place(make, blocks, name))
 
@@ -160,6 +179,7 @@ class ClusterEngine(Engine):
             if holders and block.home not in holders:
                 block.home = holders[0]
 
+    @_with_scheduler
     def scan(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> Node:
         for attempt in itertools.count(1):
             blocks, grid = self._fitting(blocks, grid)
@@ -169,7 +189,7 @@ class ClusterEngine(Engine):
                 return only_node([piece for part in parts for piece in part], grid, scan)
             except _LOST as error:
                 if attempt == ATTEMPTS:
-                    raise WorkersLost(_why_lost(scan.name, error)) from error
+                    raise WorkersLost(why_lost(scan.name, error)) from error
                 if isinstance(error, KilledWorker):
                     self._lessen(blocks, grid)
                 log.warning("A scan was lost with a worker (%s); running it again.", error)
@@ -221,6 +241,7 @@ class ClusterEngine(Engine):
             block.future, block.home = future, home
         log.info("%d of %d blocks moved to other workers.", len(moving), len(placed))
 
+    @_with_scheduler
     def collect(self, func: Make, blocks: Sequence[Block], name: str) -> list[Any]:
         for attempt in itertools.count(1):
             try:
@@ -228,7 +249,7 @@ class ClusterEngine(Engine):
                 return gather_all(self.client, futures, self._some_worker)
             except _LOST as error:
                 if attempt == ATTEMPTS:
-                    raise WorkersLost(_why_lost(name, error)) from error
+                    raise WorkersLost(why_lost(name, error)) from error
                 log.warning("Results were lost with a worker (%s); making them again.", error)
                 self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
@@ -371,14 +392,6 @@ def _is_lost(future: Future) -> bool:
     if future.status == "error":
         return isinstance(future.exception(), _LOST)
     return future.status in ("cancelled", "lost")
-
-
-def _why_lost(name: str, error: BaseException) -> str:
-    return (
-        f"Workers ended again and again during the scan {name!r} ({error}). If they ran out "
-        "of memory, give them more of it, or make columns anew on every scan "
-        '(feature_mode="recompute").'
-    )
 
 
 def missing_modules(names: list[str]) -> list[str]:

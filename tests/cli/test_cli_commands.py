@@ -270,3 +270,13 @@ def test_a_real_interruption(shared_run, tmp_path):
     assert "Traceback" not in err and "interrupted" in err.splitlines()[-1]
     left = sorted(os.listdir(tmp_path / "run"))
     assert left == ["journal.dmkc", "log.txt", "run.json", "status.json"]  # to go on from
+
+
+def test_what_a_killed_predict_left_is_cleared_and_said(call, shared_run, tmp_path):
+    left = tmp_path / ".labels.zarr.abcdefgh.part"
+    (left / "new").mkdir(parents=True)
+    (left / "lock").touch()
+    words = ("predict", shared_run / "run", shared_run / "x.npy", "--out", "labels.zarr")
+    said = call(*words).err
+    assert f"dmkc: warning: Removed {left}" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.zarr"]

@@ -200,9 +200,9 @@ def test_interrupted_while_labels_are_written(fit, x, tmp_path, data, monkeypatc
     monkeypatch.setattr(zarr.Array, "__setitem__", stop)
     real_save = dmkc.MultipleKernelClustering.save
 
-    def save(self, path):
+    def save(self, path, overwrite=False):
         monkeypatch.setattr(zarr.Array, "__setitem__", original)
-        real_save(self, path)
+        real_save(self, path, overwrite)
         monkeypatch.setattr(zarr.Array, "__setitem__", stop)
 
     monkeypatch.setattr(dmkc.MultipleKernelClustering, "save", save)

@@ -255,3 +255,96 @@ def test_submit_needs_a_queue(call, x_file, tmp_path):
     assert "has no queue" in call(*words, "--cluster", "local.yaml", code=2).err
     assert not (tmp_path / "run").exists()
     assert "required" in call("submit", code=2).err
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_run_that_is_worked_on_is_not_replaced(fit, big, x_file, tmp_path, dies, begun):
+    """The lock holds with --force too, and nothing in the folder is touched."""
+    dies["left"] = 4 if begun else 10**9
+    fit(big, *MORE, "--out", "run", code=130 if begun else 0)
+    dies["left"] = 10**9
+    with dmkc.checkpoint(tmp_path / "run"):
+        before = contents(tmp_path / "run")
+        assert "Another process" in fit(x_file, "--out", "run", "--force", code=2).err
+        assert contents(tmp_path / "run") == before
+    fit(x_file, "--out", "run", "--force")
+    assert len(labels_of(tmp_path / "run")) == 200 and runs.is_finished(tmp_path / "run")
+
+
+def test_two_processes_never_share_a_run(fit, big, x_file, tmp_path):
+    """A real process that stands still in the middle of its run."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "dmkc", "fit", big, *FAST, *MORE, "--no-report"]
+    first = subprocess.Popen(
+        [*command, "--quiet", "--out", "run"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+    )
+    journal = tmp_path / "run" / "journal.dmkc"
+    while first.poll() is None and not (journal.exists() and journal.stat().st_size > 100):
+        time.sleep(0.005)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        if journal.exists():  # the process has not been quicker than this one
+            assert "Another process" in fit(x_file, "--out", "run", "--force", code=2).err
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert first.wait(60) == 0
+    assert len(labels_of(tmp_path / "run")) == 9_000
+    assert runs.read_order(tmp_path / "run").words[1] == big
+
+
+def test_a_run_that_came_meanwhile_is_left_alone(fit, x_file, tmp_path, monkeypatch):
+    target = runs.run_target
+
+    def slow(text, force):
+        found = target(text, force)
+        monkeypatch.setattr(runs, "run_target", target)
+        fit(x_file, "--out", "run", "--seed", "7")
+        return found
+
+    monkeypatch.setattr(runs, "run_target", slow)
+    assert "another process began" in fit(x_file, "--out", "run", code=2).err
+    assert runs.is_finished(tmp_path / "run")
+    assert runs.read_order(tmp_path / "run").parameters["random_state"] == 7
+
+
+def test_what_an_attempt_left_half_written_is_removed_and_said(call, fit, big, tmp_path, dies):
+    dies["left"] = 4
+    fit(big, *MORE, "--out", "run", code=130)
+    dies["left"] = 10**9
+    (tmp_path / "run" / ".labels.zarr.abcdefgh.part" / "new").mkdir(parents=True)
+    said = call("fit", "--resume", "run").err
+    assert "removed what was left half written: .labels.zarr.abcdefgh.part" in said
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+SMALL_DISK = """
+import resource, sys
+from dmkc.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("room", [3_000, 30_000])
+def test_a_full_disk_is_one_sentence(call, big, tmp_path, room):
+    """Files that cannot grow beyond a size: the log and all results, or the report alone."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SMALL_DISK, str(room), "fit", "--quiet"]
+    for words in ([big, *FAST, *MORE, "--out", "run"], ["--resume", "run"]):
+        ended = subprocess.run(
+            [*command, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert ended.returncode == 1, ended.stderr
+        (line,) = ended.stderr.splitlines()
+        assert "no space left" in line and "make room" in line
+    run = tmp_path / "run"
+    assert not (run / "report.html").exists() and not list(run.glob(".*"))
+    call("fit", "--resume", "run", "--quiet")
+    assert (run / "report.html").read_text().rstrip().endswith("</html>")

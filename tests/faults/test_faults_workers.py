@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -14,11 +15,13 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster, get_worker
 
+import dmkc
 from dmkc.data.blocks import Read
-from dmkc.scan import cluster, waiting
+from dmkc.scan import cluster, lost, waiting
 from dmkc.scan.base import Scan
-from dmkc.scan.cluster import ClusterEngine, WorkersLost
+from dmkc.scan.cluster import ClusterEngine
 from dmkc.scan.grid import Grid
+from dmkc.scan.lost import SchedulerLost, WorkersLost
 
 
 @pytest.fixture
@@ -65,6 +68,8 @@ class Where(Scan):
 def test_a_worker_that_joins_takes_its_share_of_the_next_scan(kind, monkeypatch):
     monkeypatch.setattr(cluster, "REFRESH_SECONDS", 0.0)
     with (
+        # else an idle worker may take what is bound for another one, when the scheduler likes
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
         ) as local,
@@ -202,3 +207,70 @@ def test_a_fit_does_not_wait_for_ever_for_workers(monkeypatch):
             time.sleep(0.02)
         with pytest.raises(WorkersLost, match="none came"):
             engine.scan(Where(), held, grid)
+
+
+@contextlib.contextmanager
+def workers_that_leave():
+    """An engine whose only worker has left."""
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as local,
+        Client(local, set_as_default=False) as client,
+    ):
+        engine = ClusterEngine(client)
+        local.scale(0)
+        while client.scheduler_info(n_workers=-1)["workers"]:
+            time.sleep(0.02)
+        yield engine
+
+
+def test_workers_that_end_when_they_start_are_noticed(monkeypatch):
+    """Dask's nannies tell the scheduler which workers they ended for their memory."""
+    monkeypatch.setattr(lost, "LOOK_SECONDS", 0.1)
+    with workers_that_leave() as engine:
+        for _ in range(lost.DEATHS):
+            engine.client.log_event("worker-restart-memory", {"rss": 123_000_000})
+        with pytest.raises(WorkersLost, match=r"end as soon as they start.*123 MB"):
+            engine._workers(fresh=True)
+
+
+def test_a_long_wait_for_workers_is_said(monkeypatch):
+    monkeypatch.setattr(lost, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(lost, "SAY_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.4)
+    with workers_that_leave() as engine:
+        with (
+            pytest.warns(RuntimeWarning, match="No Dask worker has come") as said,
+            pytest.raises(WorkersLost, match="none came"),
+        ):
+            engine._workers(fresh=True)
+        assert len(said) == 1
+
+
+def test_a_scheduler_that_is_gone_is_one_sentence_and_the_fit_resumes(monkeypatch, tmp_path):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    model = dmkc.KMeans(3, random_state=0)
+    expected = model.fit(X).labels_
+    scan, calls = ClusterEngine.scan, []
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as local,
+        Client(local.scheduler_address, set_as_default=False, timeout=0.5) as client,
+    ):
+
+        def deadly(self, *args):
+            calls.append(args)
+            if len(calls) == 2:
+                local.sync(local.scheduler.close)
+            return scan(self, *args)
+
+        monkeypatch.setattr(ClusterEngine, "scan", deadly)
+        with dmkc.checkpoint(tmp_path), pytest.raises(SchedulerLost, match="is gone") as said:
+            model.set_params(client=client).fit(X)
+        assert "\n" not in str(said.value) and str(said.value).endswith(".")
+    with dmkc.checkpoint(tmp_path) as journal:
+        assert journal.replaying
+        labels = model.set_params(client=None).fit(X).labels_
+    np.testing.assert_array_equal(labels, expected)

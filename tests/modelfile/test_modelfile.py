@@ -1,6 +1,7 @@
 """Model files: the same bits after a round trip, and a sentence for every broken file."""
 
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -344,3 +345,42 @@ def test_other_codecs_and_old_formats_are_not_opened(stored, tmp_path):
     zarr.create_group(store=tmp_path / "old", zarr_format=2)
     with pytest.raises(ModelFileError, match="not a model file"):
         dmkc.load(tmp_path / "old")
+
+
+def save_often(model, path, times):
+    for _ in range(times):
+        model.save(path, overwrite=True)
+
+
+def test_a_model_is_there_at_every_instant_of_its_replacement(stored, model, rows, tmp_path):
+    context = multiprocessing.get_context("fork")
+    savers = [context.Process(target=save_often, args=(model, stored, 20)) for _ in range(2)]
+    for saver in savers:
+        saver.start()
+    loads = 0
+    while loads < 5 or any(saver.is_alive() for saver in savers):
+        loaded = dmkc.load(stored)
+        assert dmkc.modelfile.is_model_file(stored)
+        loads += 1
+    same(model, loaded, rows)
+    for saver in savers:
+        saver.join(60)
+    assert [saver.exitcode for saver in savers] == [0, 0]
+    assert os.listdir(tmp_path) == ["model.zarr"]
+    assert len(os.listdir(stored)) == 2  # the metadata and one folder of arrays
+    same(model, dmkc.load(stored), rows)
+
+
+def test_what_a_killed_saver_left_goes_with_the_next_one(stored, model, rows):
+    (stored / f"arrays-{'0' * 32}" / "biases").mkdir(parents=True)
+    same(model, dmkc.load(stored), rows)
+    model.save(stored, overwrite=True)
+    assert len(os.listdir(stored)) == 2
+    same(model, dmkc.load(stored), rows)
+
+
+@pytest.mark.parametrize("inside", ["../elsewhere", 1, f"arrays-{'0' * 32}"])
+def test_a_place_of_arrays_that_is_wrong(stored, inside):
+    edit(stored, lambda described: described.update(inside=inside))
+    with pytest.raises(ModelFileError, match=r"malformed|missing"):
+        dmkc.load(stored)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
+from dmkc.clusterers import labelling
+from dmkc.data import as_rows
 from dmkc.data.blocks import Read
 from dmkc.scan.base import Scan
 from dmkc.scan.cluster import FAN_IN, TASKS_A_THREAD, ClusterEngine
@@ -41,7 +45,12 @@ EXPECTED = (N * (N - 1) / 2,)
 
 @pytest.fixture(scope="module")
 def client():
+    """A cluster whose idle workers take no tasks, and with them copies of blocks, from others.
+
+    Under load Dask's scheduler has them do so when it likes; what is tested here is the engine.
+    """
     with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(
             n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
         ) as cluster,
@@ -102,3 +111,24 @@ def test_blocks_that_another_worker_made_are_found_and_shared_out(client, monkey
     assert Counter(b.home for b in held) == dict.fromkeys(engine._workers(), N // 3)
     where = client.who_has([b.future for b in held])
     assert all(list(where[b.future.key]) == [b.home] for b in held)
+
+
+def test_keys_mean_one_task_wherever_a_block_is_used(client):
+    """Scans hold blocks of rows while labels of the same rows, cut alike, are computed."""
+    X = da.random.default_rng(0).normal(size=(80, 2), chunks=(15, 2)) + 1
+    rows, engine = as_rows(X), ClusterEngine(client)
+    held = [engine.hold(np.copy, rows.blocks(20), "held") for _ in range(2)]
+    labels = labelling.lazily(rows.blocks(20), np.copy, np.dtype(float), 2)
+    with client.as_current():
+        np.testing.assert_array_equal((labels + 1).compute(), X.compute() + 1)
+    for blocks in held:
+        values = np.concatenate(engine.collect(np.copy, blocks, "again"))
+        np.testing.assert_array_equal(values, X.compute(scheduler="synchronous"))
+
+
+def test_a_warning_of_the_scheduler_is_heard(client, scheduler_warnings):
+    with client.as_current():
+        first = client.get({"two": (np.add, 1, "one"), "one": 1}, "two", sync=False)
+        second = client.get({"two": (np.add, 1, "other"), "other": 1}, "two", sync=False)
+        assert first.result() == second.result() == 2
+    assert "Detected different" in scheduler_warnings.pop()
