@@ -41,7 +41,7 @@ from dmkc.master import (
 MAX_STEPS = 200
 ALL_STEPS, ALL_STEPS_OF_SEVERAL = 600, 250
 """Steps of all convex problems of a fit together, of two clusters and of several."""
-EASY_STEPS = 10
+EASY_STEPS = 15
 """Steps after which a convex problem is hard: several points are tried at once, and cuts that have
 long been idle are dropped."""
 PARTS_OF_THE_WAY = (0.5, 0.2, 0.08, 0.03)
