@@ -11,6 +11,7 @@ also keeps bits: a BLAS sums in another order on another number of threads.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -41,7 +42,9 @@ Before = list[tuple[LibController, int]]
 _lock = threading.Lock()
 _inside = 0
 _before: Before = []
-_libraries: tuple[list[LibController], list[LibController]] | None = None
+_libraries: tuple[list[LibController], list[LibController]] = ([], [])
+_modules = 0
+"""How many modules had been imported when libraries were last looked for."""
 _here = threading.local()
 Block = Any  # anything with .start and .stop: Read, Lazy, Held, or a cluster's Placed
 Make = Callable[[Any], Any]
@@ -81,13 +84,13 @@ def one_blas_thread() -> Iterator[None]:
 
 def _come_in() -> Before:
     """Limit this thread and, if it is the first one in, the process."""
-    global _inside, _before, _libraries
+    global _inside, _before, _libraries, _modules
     with _lock:
-        if _libraries is None:
-            _libraries = _loaded()
+        if len(sys.modules) != _modules:  # an import may have brought a library of its own
+            _libraries, _modules = _loaded(), len(sys.modules)
         shared, own = _libraries
-        if _inside == 0:
-            _before = _limited(shared)
+        known = {library.filepath for library, _ in _before}
+        _before += _limited([library for library in shared if library.filepath not in known])
         _inside += 1
     return _limited(own)
 

@@ -1,5 +1,7 @@
 """One BLAS thread inside tasks, whichever thread they run in."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -72,3 +74,21 @@ def test_an_error_inside_restores():
     with pytest.raises(RuntimeError), one_blas_thread():
         raise RuntimeError
     assert blas_threads() == before
+
+
+def test_libraries_that_are_loaded_later_are_limited_too():
+    """Otherwise sums of scikit-learn's k-means would depend on which of its threads is first."""
+    script = """
+from threadpoolctl import ThreadpoolController
+from dmkc.scan.engine import one_blas_thread
+
+with one_blas_thread():
+    pass
+few = len(ThreadpoolController().lib_controllers)
+import sklearn.cluster
+with one_blas_thread():
+    libraries = ThreadpoolController().info()
+    print(len(libraries) > few, {library["num_threads"] for library in libraries})
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert said.stdout.split("\n")[0] == "True {1}", said.stderr
