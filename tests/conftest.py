@@ -22,7 +22,17 @@ def unavailable():
     return end
 
 
-LEAVING = ("Removing worker", "heartbeat", "workers died while trying to run it", "lost all")
+LEAVING = (
+    "Removing worker",
+    "Could not retire worker",
+    "heartbeat",
+    "workers died while trying to run it",
+    "lost all",
+    "Couldn't gather keys",
+    "broadcast to",
+    "replication",
+    "Attempting to reschedule task",
+)
 """What Dask's scheduler says of workers that end, as some tests have them do."""
 
 
