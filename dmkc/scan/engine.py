@@ -91,6 +91,7 @@ def _come_in() -> Before:
         shared, own = _libraries
         known = {library.filepath for library, _ in _before}
         _before += _limited([library for library in shared if library.filepath not in known])
+        _restore([(library, 1) for library in shared])  # somebody else may have raised it since
         _inside += 1
     return _limited(own)
 

@@ -92,3 +92,8 @@ with one_blas_thread():
 """
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert said.stdout.split("\n")[0] == "True {1}", said.stderr
+
+
+def test_a_limit_that_somebody_raised_is_set_again():
+    with one_blas_thread(), threadpool_limits(2, user_api="blas"):
+        assert set(in_a_thread(limited).values()) == {1}
