@@ -73,6 +73,8 @@ def one_blas_thread() -> Iterator[None]:
     depth = getattr(_here, "depth", 0)
     if depth == 0:
         _here.before = _come_in()
+    else:
+        _limit_again()
     _here.depth = depth + 1
     try:
         yield
@@ -91,9 +93,15 @@ def _come_in() -> Before:
         shared, own = _libraries
         known = {library.filepath for library, _ in _before}
         _before += _limited([library for library in shared if library.filepath not in known])
-        _restore([(library, 1) for library in shared])  # somebody else may have raised it since
         _inside += 1
+    _limit_again()
     return _limited(own)
+
+
+def _limit_again() -> None:
+    """Somebody else may have raised a limit since it was set."""
+    with _lock:
+        _restore([(library, 1) for library in _libraries[0]])
 
 
 def _go_out(own: Before) -> None:
