@@ -47,7 +47,8 @@ HEAVY = (
 """Generated rows without clusters, many of them with heavy tails."""
 NAMES = [*SETS, *HEAVY]
 ABOUT = """
-Sets are those of [all-methods.md](all-methods.md), at most 2,000 rows of each, and generated rows
+Sets are {n_real} of those of [all-methods.md](all-methods.md), at most 2,000 rows of each, and {n_made}
+generated ones: rows
 without clusters (kind, rows, columns, clusters asked for), most of them with heavy tails.  A fit
 was stopped after {limit:g} s and counts as that long.  **certified**: the gap of the last convex
 problem is at most 0.01, or the fit says that it converged.  **master**: seconds in the conic
@@ -144,9 +145,16 @@ def write_page(cells: Cells, versions: Sequence[str], options: argparse.Namespac
              c.get("scans", ""), f"{c.get('master', 0):.1f}", c.get("gap") or c.get("failed", "")]
             for c in some
         ]  # fmt: skip
+    names = {c["set"] for c in cells.found.values()}
+    methods = [m for m in (*PRICED, *PRICELESS) if cells.where(method=m)]
     failed = [c for c in cells.found.values() if c.get("failed", "too long") != "too long"]
     parts = [
-        ABOUT.format(limit=options.limit, cores=len(os.sched_getaffinity(0))),
+        ABOUT.format(
+            limit=options.limit,
+            cores=len(os.sched_getaffinity(0)),
+            n_real=len(names & set(SETS)),
+            n_made=len(names - set(SETS)),
+        ),
         table(("method", "version", *header), rows),
         "## The longest fits\n\n"
         + table(
@@ -167,7 +175,8 @@ def write_page(cells: Cells, versions: Sequence[str], options: argparse.Namespac
     write(
         "stalls",
         "Do fits stall?",
-        "python pipelines/benchmarks/stalls.py --checkout DIR",
+        f"python pipelines/benchmarks/stalls.py --checkout DIR --limit {options.limit:g} "
+        f"--methods {' '.join(methods)} --sets ...",
         parts,
         stored,
     )

@@ -48,19 +48,11 @@ def weights():
     return np.random.default_rng(1).random(N)
 
 
-def assert_close(ours: np.ndarray, theirs: np.ndarray, where: str) -> None:
-    """Equal whole numbers, and numbers that are equal but for what rounding leaves."""
-    if ours.dtype.kind == "f":
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12, err_msg=where)
-    else:
-        np.testing.assert_array_equal(ours, theirs, err_msg=where)
-
-
 def assert_same(ours: Any, theirs: Any, where: str) -> None:
     """The same values, all the way down, but for what a clock has said."""
     assert type(ours) is type(theirs), where
     if isinstance(ours, (np.ndarray, da.Array)):
-        assert_close(np.asarray(ours), np.asarray(theirs), where)
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs), err_msg=where)
     elif sp.issparse(ours):
         assert_same(ours.toarray(), theirs.toarray(), where)
     elif isinstance(ours, dict):
@@ -77,10 +69,7 @@ def assert_same(ours: Any, theirs: Any, where: str) -> None:
     elif hasattr(ours, "__dict__") and not isinstance(ours, (type, np.dtype)):
         assert_same(vars(ours), vars(theirs), where)
     else:
-        if isinstance(ours, float):
-            assert_close(np.asarray(ours), np.asarray(theirs), where)
-        else:
-            np.testing.assert_equal(ours, theirs, err_msg=where)
+        np.testing.assert_equal(ours, theirs, err_msg=where)
 
 
 def assert_as_alone(members: list[Any], X: Any, sample_weight: Any = None) -> ConsensusClustering:
