@@ -47,8 +47,9 @@ HEAVY = (
 """Generated rows without clusters, many of them with heavy tails."""
 NAMES = [*SETS, *HEAVY]
 ABOUT = """
-Sets are {n_real} of those of [all-methods.md](all-methods.md), at most 2,000 rows of
-each, and {n_made} generated ones: rows without clusters (kind, rows, columns, clusters asked for), most of them with heavy tails.  A fit
+Sets are {n_real} of those of [all-methods.md](all-methods.md), at most 2,000 rows of each, and
+{n_made} generated ones: rows without clusters (kind, rows, columns, clusters asked for),
+most of them with heavy tails.  A fit
 was stopped after {limit:g} s and counts as that long.  **certified**: the gap of the last convex
 problem is at most 0.01, or the fit says that it converged.  **master**: seconds in the conic
 solver; masters that begin from the one before are not among them.  Both versions run in turns, on
