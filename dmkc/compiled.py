@@ -4,6 +4,10 @@ Compilation happens once per environment.  Numba keeps its cache beside the sour
 folder cannot be written (a system-wide installation) it falls back to the user's cache folder by
 itself, and `NUMBA_CACHE_DIR` overrides both.  A cached function is renewed only when its own file
 changes, so compiled functions never call compiled functions of another file.
+
+A loop either adds up or stores, never both: where a loop stores, the compiler makes a second form
+of it for arrays that may overlap, and at each run takes one of them by where the arrays happen to
+lie in memory.  Both forms store the same values, but they add up in different orders.
 """
 
 from __future__ import annotations

@@ -115,9 +115,10 @@ def _affinities(distances, count, out):  # pragma: no cover - compiled
     for i in range(distances.shape[0]):
         farthest = distances[i, count - 1]
         scale = -2.0 / farthest if farthest > 0 else 0.0
-        total = 0.0
         for c in range(count):
             out[i, c] = math.exp(scale * distances[i, c])
+        total = 0.0
+        for c in range(count):
             total += out[i, c]
         for c in range(count):
             out[i, c] /= total

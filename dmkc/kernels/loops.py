@@ -19,10 +19,11 @@ def standardise(rows, shift, factor, out, squares):  # pragma: no cover - compil
     """(row - shift) * factor in float64, stored in the feature precision, with squared norms."""
     n, d = rows.shape
     for i in range(n):
+        for j in range(d):
+            out[i, j] = (1.0 * rows[i, j] - shift[j]) * factor[j]
         total = 0.0
         for j in range(d):
             x = (1.0 * rows[i, j] - shift[j]) * factor[j]
-            out[i, j] = x
             total += x * x
         squares[i] = total
 

@@ -84,7 +84,9 @@ def cuts_of_leaves(
     zero, one, tie = kind(0), kind(1), kind(TIE)
     partial = np.zeros((n_models, d), columns.dtype)
     sides = np.empty((n_labels, ROWS_PER_PARTIAL), columns.dtype)
-    scores, steps = np.empty((2, ROWS_PER_PARTIAL), columns.dtype)
+    scores = np.empty(ROWS_PER_PARTIAL, columns.dtype)
+    steps = np.empty(ROWS_PER_PARTIAL, columns.dtype)
+    weight = np.ones(ROWS_PER_PARTIAL, columns.dtype)
     hashes = np.empty(ROWS_PER_PARTIAL, np.uint64)
     weighted, narrow = weights.shape[0] > 0, d <= NARROW
     for leaf in range(sums.shape[0]):
@@ -94,6 +96,8 @@ def cuts_of_leaves(
             tile = columns[first : first + count]
             for i in range(count):
                 hashes[i] = row_hash(first_row + first + i)
+            for i in range(count if weighted else 0):
+                weight[i] = weights[first + i]
             both = n_labels == 1 and given[0] < 0
             if both:  # the label and the first model in one go
                 for i in range(count):
@@ -123,16 +127,16 @@ def cuts_of_leaves(
                 masked = signed = hinge = own_hinge = changed = positive = zero
                 score_sum = total = zero
                 label_hash = np.uint64(0)
+                for i in range(count):
+                    short = one - side[i] * scores[i]
+                    steps[i] = weight[i] * side[i] if short > tie else zero
                 for i in range(count):  # without branches, so that it vectorises
-                    w = weights[first + i] if weighted else one
-                    score, z = scores[i], side[i]
+                    w, score, z = weight[i], scores[i], side[i]
                     own = one if score >= zero else -one
-                    short = one - z * score
-                    inside = w if short > tie else zero
-                    steps[i] = inside * z
+                    inside = steps[i] * z
                     masked += inside
-                    signed += inside * z
-                    hinge += inside * short
+                    signed += steps[i]
+                    hinge += inside * (one - z * score)
                     own_hinge += w * max(one - own * score, zero)
                     changed += w if own != z else zero
                     positive += w if own > zero else zero
@@ -178,17 +182,18 @@ def masks_of_scores(
         own = scores[n_labels + p]
         masked = signed = hinge = own_hinge = changed = positive = total = count = zero
         label_hash = np.uint64(0)
+        mask = signed_mask[p]
         for i in range(n):
-            w = weight[i]
-            score = own[i]
+            z = one if label[i] >= zero else -one
+            mask[i] = weight[i] * z if one - z * own[i] > tie else zero
+        for i in range(n):
+            w, score = weight[i], own[i]
             z = one if label[i] >= zero else -one
             side = one if score >= zero else -one
-            short = one - z * score
-            inside = w if short > tie else zero
-            signed_mask[p, i] = inside * z
+            inside = mask[i] * z
             masked += inside
-            signed += inside * z
-            hinge += inside * short
+            signed += mask[i]
+            hinge += inside * (one - z * score)
             own_hinge += w * max(one - side * score, zero)
             changed += w if side != z else zero
             positive += w if side > zero else zero
