@@ -63,7 +63,7 @@ class AutoClustering(RowClusterer):
     (2, 'clear clusters')
     """
 
-    summary = "chooses among all methods, and says when there is nothing to find"
+    summary = "the best of all methods, and whether there are clusters at all"
     declared = (
         shared.N_CLUSTERS.but(
             kind=IntegerOrRange(("auto",)),

@@ -24,8 +24,8 @@ from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.clusterers.sampled import MIXTURE_COLUMNS, leading_components
 from dmkc.errors import UserError
 from dmkc.scan.engine import ThreadEngine, shared
-from dmkc.selection.scores import agreements, in_units, standardised
-from dmkc.selection.structure import leaks, nearest_rows
+from dmkc.selection.scores import agreements, standardised
+from dmkc.selection.structure import FLOOR, leaks, nearest_rows, telling
 from dmkc.typing import NamedValues, TableLike
 
 SCALES = (None, "standard")
@@ -38,8 +38,8 @@ CLEAR = 0.95
 WEIGHT_OF_CLEARNESS = 3.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
-RIVAL = 0.75
-"""Candidates with valleys at least this clear, as a part of the best one's, are its rivals."""
+RIVAL = 2.0
+"""Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 K_MEANS = "k-means"
 WITNESS = "mixture"
 """A family that is asked, and never chosen: nothing here could label new rows as it does."""
@@ -119,7 +119,8 @@ class Judged:
         best = self.order[0]
         plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
         agreed = min(self.agreement[best], max(self.together[best, plain], default=0.0) ** 2)
-        rivals = self.valleys >= max(RIVAL * self.valleys[best], 1e-9)
+        leak = 1.0 - self.clearness + FLOOR
+        rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
         least = self.together[best, rivals].min() if rivals.any() else 0.0
         return float(np.clip(max(agreed, self.valleys[best] * least), 0.0, 1.0))
 
@@ -204,7 +205,7 @@ def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> J
             for i, own in enumerate(families)
         ]
     )
-    nearest = nearest_rows(in_units(values))
+    nearest = nearest_rows(telling(values))
     clearness = np.array([1.0 - leaks(nearest, labels).mean() for labels in labelings])
     sizes = np.array([np.bincount(labels, minlength=n_clusters).min() for labels in labelings])
     even = np.clip(sizes * n_clusters / (SMALL * len(values)), 0.0, 1.0)

@@ -34,7 +34,7 @@ LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
-TINY = 0.1
+TINY = 0.05
 """A cluster below this part of an equal share says nothing of how well rows can be cut."""
 CLEAR = "clear clusters"
 SOME = "some structure"
@@ -66,9 +66,19 @@ class Structure:
 def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structure:
     """Look for clusters in some rows, which are in memory."""
     seed %= 2**32
-    rows = in_units(values)
+    rows = telling(values)
     numbers = range(max(fewest, 2), min(most, len(rows) // 4) + 1)
     return Structure(*evidence_of(rows, seed), _rises(rows, numbers, seed))
+
+
+def telling(values: np.ndarray) -> np.ndarray:
+    """The columns in which valleys mean something, in units that can be compared.
+
+    A column of two values parts rows as no valley does, and so does every category of a table: such
+    columns are left out where others are there.
+    """
+    many = np.array([np.unique(column).size > 2 for column in values.T])
+    return in_units(values[:, many] if np.count_nonzero(many) >= 2 else values)
 
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ rows.
 """.strip()
 
 
-def sizes(shapes: list[str], times: float, growth: bool) -> list[tuple[str, int]]:
+def sizes(shapes: list[str], times: float, growth: bool = True) -> list[tuple[str, int]]:
     """Shapes and rows: each at its published size, then the one whose growth is measured."""
     each = [(shape, SHAPES[shape].rows) for shape in shapes]
     if growth and GROWTH in shapes:
