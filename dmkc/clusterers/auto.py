@@ -188,7 +188,13 @@ class AutoClustering(RowClusterer):
     def _verdict(self) -> str:
         from dmkc.selection.auto import ADVICE
 
-        return ADVICE[self.verdict_]
+        than = f"{abs(self.evidence_):.1f} standard deviations"
+        seen = f"{than} {'better' if self.evidence_ > 0 else 'worse'}"
+        return (
+            f"{ADVICE[self.verdict_]} They can be cut {seen} than rows without clusters that are "
+            f"most like them (at least 3.5 is evidence); confidence in this clustering is "
+            f"{self.confidence_:.2f}."
+        )
 
     def _pictures(self) -> list[Picture]:
         return self.estimator_._pictures()
