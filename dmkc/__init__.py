@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         NonparallelPlaneClustering,
         SparseKernelMMC,
         SpectralClustering,
+        cluster,
     )
     from dmkc.clusterers.registry import register_estimator
     from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Neighbours, Polynomial
@@ -51,6 +52,7 @@ __all__ = [
     "SpectralClustering",
     "__version__",
     "checkpoint",
+    "cluster",
     "load",
     "plan",
     "register_estimator",
@@ -80,6 +82,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
             "SparseKernelMMC": "clusterers",
             "SpectralClustering": "clusterers",
             "checkpoint": "resume",
+            "cluster": "clusterers",
             "load": "modelfile",
             "plan": "planning.plan",
             "register_estimator": "clusterers.registry",

@@ -224,6 +224,33 @@ class AutoClustering(RowClusterer):
         return self.estimator_._dtype
 
 
+def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+    """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
+
+    Parameters
+    ----------
+    X : rows, in any form that `fit` takes.
+    n_clusters : int, (int, int) or "auto", default="auto"
+        Number of clusters, or a range to choose from.
+    **parameters : of `AutoClustering`.
+
+    Returns
+    -------
+    AutoClustering
+        With `labels_`, `verdict_`, `confidence_` and `predict`.
+
+    Examples
+    --------
+    >>> import dmkc
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(400, noise=0.05, seed=0)
+    >>> found = dmkc.cluster(X, random_state=0)
+    >>> found.verdict_, found.n_clusters_
+    ('clear clusters', 2)
+    """
+    return AutoClustering(n_clusters, **parameters).fit(X)
+
+
 @dataclass(frozen=True)
 class FittedWhenAsked:
     """Another clustering, which is fitted to the rows that it is to label."""
