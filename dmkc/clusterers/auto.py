@@ -38,7 +38,7 @@ class AutoClustering(RowClusterer):
     labels_ : labels of the rows, in the form of X.
     verdict_ : str, "clear clusters", "some structure" or "no evidence of clusters".
     evidence_ : float, by how many standard deviations the rows can be cut better than the clouds
-        without clusters that they are most like; below 3.5 there is no evidence.
+        without clusters that they are most like; below 3 there is no evidence.
     confidence_ : float, how far other families of methods find the same clusters, or how clear
         the valleys between clusters are beside those of other clusterings, whichever is more; 0
         to 1.
@@ -186,13 +186,13 @@ class AutoClustering(RowClusterer):
         return self.estimator_
 
     def _verdict(self) -> str:
-        from dmkc.selection.auto import ADVICE
+        from dmkc.selection.auto import ADVICE, EVIDENCE
 
         than = f"{abs(self.evidence_):.1f} standard deviations"
         seen = f"{than} {'better' if self.evidence_ > 0 else 'worse'}"
         return (
             f"{ADVICE[self.verdict_]} They can be cut {seen} than rows without clusters that are "
-            f"most like them (at least 3.5 is evidence); confidence in this clustering is "
+            f"most like them (at least {EVIDENCE:g} is evidence); confidence in this clustering is "
             f"{self.confidence_:.2f}."
         )
 

@@ -94,6 +94,7 @@ def whole(name: str, folder: Path) -> dict[str, Any]:
             "seconds": time.perf_counter() - began,
             "clusters": model.n_clusters_,
             "verdict": model.verdict_,
+            "evidence": model.evidence_,
             "confidence": model.confidence_,
             "method": model.method_,
         }
