@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dmkc.planning.plan import plan
     from dmkc.resume import checkpoint
     from dmkc.selection.run import select
+    from dmkc.tables import TableColumns
 
 __all__ = [
     "ConsensusClustering",
@@ -47,6 +48,7 @@ __all__ = [
     "Polynomial",
     "SparseKernelMMC",
     "SpectralClustering",
+    "TableColumns",
     "__version__",
     "checkpoint",
     "load",
@@ -76,6 +78,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
             "Polynomial": "kernels",
             "SparseKernelMMC": "clusterers",
             "SpectralClustering": "clusterers",
+            "TableColumns": "tables",
             "checkpoint": "resume",
             "load": "modelfile",
             "plan": "planning.plan",

@@ -49,11 +49,14 @@ def scaling_of(
     scale: str | None,
     min_rows: int = 2,
     views: Iterable[tuple[int, int]] = (),
+    together: Iterable[tuple[int, int]] = (),
 ) -> Scaling:
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
-    where not.
+    where not.  Columns that belong `together`, such as those of one category, are divided by one
+    number and then weigh as much as a single other column: they have its variance ("standard"), or
+    two rows are no farther apart by them ("minmax").
     """
     constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
@@ -61,13 +64,17 @@ def scaling_of(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
     size = np.ones_like(survey.mean)
+    spread, width = survey.spread.copy(), survey.high - survey.low
+    for start, stop in together:
+        spread[start:stop] = np.sqrt(np.sum(survey.spread[start:stop] ** 2))
+        width[start:stop] *= np.sqrt(2.0)
     if scale == "standard":
-        size = survey.spread
+        size = spread
     elif scale == "minmax":
-        size = survey.high - survey.low
+        size = width
     elif scale == "if-mixed":
         for start, stop in views or [(0, len(size))]:
-            part, fixed = survey.spread[start:stop], constant[start:stop]
+            part, fixed = spread[start:stop], constant[start:stop]
             if mixed_units(part[~fixed]):
                 size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))

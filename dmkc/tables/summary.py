@@ -1,0 +1,228 @@
+"""What a column holds, in a few numbers that can be added up over the parts of a table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MOST_TRACKED = 1000
+"""Different values of a column that are counted one by one."""
+ISO_DATE = (
+    r"\d{4}-\d{2}-\d{2}"
+    r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+INFERRED = {
+    "string": "text",
+    "boolean": "boolean",
+    "integer": "number",
+    "floating": "number",
+    "decimal": "number",
+    "mixed-integer-float": "number",
+    "date": "date",
+    "datetime": "date",
+    "datetime64": "date",
+    "period": "date",
+    "timedelta": "duration",
+    "timedelta64": "duration",
+    "categorical": "text",
+    "empty": "empty",
+}
+"""What pandas finds in a column of objects, in our words; anything else is "other"."""
+DAY = pd.Timedelta(days=1)
+TRUTH_WORDS = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What some rows of a column hold."""
+
+    sort: str
+    """number, boolean, text, date, duration, empty or other."""
+    rows: int
+    missing: int
+    distinct: int
+    """Different values; at least so many where parts were added up and not all are counted."""
+    all_differ: bool
+    """Whether no value was seen twice."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often the values are there, as text; the most frequent ones where there are many."""
+    total: float = 0.0
+    """Sum of the values as numbers, as far as they are finite."""
+    finite: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    whole: bool = True
+    """Whether all numbers are whole."""
+
+    @property
+    def present(self) -> int:
+        return self.rows - self.missing
+
+    @property
+    def mean(self) -> float:
+        """The mean in twelve digits, which do not depend on how rows were cut into parts."""
+        return float(f"{self.total / self.finite:.12g}") if self.finite else 0.0
+
+
+def summarised(series: pd.Series) -> Summary:
+    """What a column in memory holds."""
+    values = series.dropna()
+    sort, n = sort_of(values), len(series)
+    if sort == "empty":
+        return Summary(sort, n, n, 0, True)
+    if sort == "other":
+        return Summary(sort, n, n - len(values), len(values), False)
+    texts = sort in ("text", "boolean") or not pd.api.types.is_numeric_dtype(values.dtype)
+    shown = as_text(values) if texts else values
+    distinct = int(shown.nunique())
+    counts: Counter[str] = Counter()
+    if texts or distinct <= MOST_TRACKED:
+        found = shown.value_counts()
+        counts = _most(Counter(dict(zip(as_text(found.index), found.tolist(), strict=True))))
+    more: dict[str, Any] = {}
+    if sort != "text":
+        numbers = as_numbers(values, sort).to_numpy()
+        numbers = numbers[np.isfinite(numbers)]
+        more = {"total": float(numbers.sum()), "finite": len(numbers)}
+        if len(numbers):
+            more |= {"low": float(numbers.min()), "high": float(numbers.max())}
+            more["whole"] = bool((numbers == np.rint(numbers)).all())
+    return Summary(sort, n, n - len(values), distinct, distinct == len(values), counts, **more)
+
+
+def added(parts: list[Summary]) -> Summary:
+    """What a column holds by what its parts hold."""
+    return reduce(_add, parts)
+
+
+def sort_of(values: pd.Series) -> str:
+    """The sort of values of a column, none of them missing."""
+    dtype = values.dtype
+    if not len(values):
+        return "empty"
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "text"
+    if isinstance(dtype, pd.PeriodDtype):
+        return "date"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "other" if getattr(dtype, "kind", "f") == "c" else "number"
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return "date"
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        return "duration"
+    found = INFERRED.get(pd.api.types.infer_dtype(values, skipna=True), "other")
+    return _written(values) if found == "text" else found
+
+
+def as_text(values: Any) -> pd.Series:
+    """Values as text; whole numbers look the same whatever their type."""
+    series = pd.Series(values).astype(object)
+    return series.map(_text, na_action="ignore").astype(object)
+
+
+def as_numbers(values: pd.Series, sort: str) -> pd.Series:
+    """Values as float64: dates and durations in days, true as 1; what is not one is missing."""
+    if sort == "date":
+        return _days(values)
+    if sort == "duration":
+        spans = pd.to_timedelta(values.astype(object), errors="coerce")
+        return (spans / DAY).astype("float64")
+    if sort == "boolean" and not pd.api.types.is_numeric_dtype(values.dtype):
+        found = values.astype(object).map(_truth, na_action="ignore")
+        return pd.to_numeric(found, errors="coerce").astype("float64")
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        values = pd.to_numeric(values.astype(object), errors="coerce")
+    return pd.Series(values.to_numpy(dtype=np.float64, na_value=np.nan), index=values.index)
+
+
+def _days(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        stamps = values
+    elif pd.api.types.is_numeric_dtype(values.dtype):
+        return as_numbers(values, "number")
+    else:
+        texts = values.astype(object).map(str, na_action="ignore")
+        stamps = pd.to_datetime(texts, errors="coerce", utc=True, format="ISO8601")
+        if stamps.isna().sum() > values.isna().sum():
+            stamps = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed")
+    if stamps.dt.tz is not None:
+        stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
+    return ((stamps - pd.Timestamp(0)) / DAY).astype("float64")
+
+
+def _written(values: pd.Series) -> str:
+    """The sort of what is written as text: dates and truth values are known by their form."""
+    unique = pd.Series(values.unique()).astype(object).astype(str)
+    if set(unique.str.lower()) <= set(TRUTH_WORDS):
+        return "boolean"
+    # One look at the first values spares most columns the slow test of all of them.
+    if all(unique.head(20).str.fullmatch(ISO_DATE)) and unique.str.fullmatch(ISO_DATE).all():
+        stamps = pd.to_datetime(unique, errors="coerce", utc=True, format="ISO8601")
+        return "date" if stamps.notna().all() else "text"
+    return "text"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    return str(value)
+
+
+def _truth(value: Any) -> float:
+    return TRUTH_WORDS.get(str(value).lower(), math.nan)
+
+
+def _most(counts: Counter[str]) -> Counter[str]:
+    """The most frequent values, the first in the alphabet where they are equally frequent."""
+    if len(counts) <= MOST_TRACKED:
+        return counts
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TRACKED]))
+
+
+def _add(a: Summary, b: Summary) -> Summary:
+    if a.sort == "empty" or b.sort == "empty":
+        seen, other = (b, a) if a.sort == "empty" else (a, b)
+        return Summary(**{**vars(seen), "rows": a.rows + b.rows, "missing": a.missing + b.missing})
+    both = a.counts + b.counts
+    known = len(a.counts) == a.distinct and len(b.counts) == b.distinct
+    overlap = bool(a.counts.keys() & b.counts.keys())
+    differ = a.all_differ and b.all_differ and not overlap
+    if known:
+        distinct = len(both)
+    elif differ:
+        distinct = a.distinct + b.distinct
+    else:
+        distinct = max(a.distinct, b.distinct, len(both))
+    return Summary(
+        _common_sort(a.sort, b.sort),
+        a.rows + b.rows,
+        a.missing + b.missing,
+        distinct,
+        differ,
+        _most(both),
+        a.total + b.total,
+        a.finite + b.finite,
+        min(a.low, b.low),
+        max(a.high, b.high),
+        a.whole and b.whole,
+    )
+
+
+def _common_sort(a: str, b: str) -> str:
+    if a == b:
+        return a
+    if "other" in (a, b):
+        return "other"
+    return "number" if {a, b} == {"number", "boolean"} else "text"
