@@ -14,7 +14,8 @@ import zarr
 
 from dmkc.cli import runs
 from dmkc.cli.raw import read_npz, taken_from_pipe
-from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, split_name
+from dmkc.cli.reading import find_column, kind_of, read_csv
+from dmkc.cli.tables import split_name
 from dmkc.errors import UserError
 from dmkc.typing import PerRow
 from dmkc.writing import staged
@@ -138,7 +139,7 @@ def _column(path: str, kind: str, name: str | None) -> np.ndarray:
             shown = ", ".join(map(str, there[:20]))
             raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
         return frame[names[0]].to_numpy()
-    return frame[chosen_columns(there, TableOptions(columns=(name,)), None)[0]].to_numpy()
+    return frame[find_column(name, there)].to_numpy()
 
 
 def _text(path: str) -> np.ndarray:

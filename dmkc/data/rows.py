@@ -34,7 +34,7 @@ from dmkc.errors import UserError, UserTypeError
 
 SPARSE_WIDTH = 2048
 BETWEEN = "="
-"""Between the name of a category and one of its values, in the name of a column of zeros and ones."""
+"""Between the name of a category and a value, in the name of a column of zeros and ones."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,6 +103,22 @@ class TableColumns(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "recipe_")
         return numbers_of(X, self.recipe_)
 
+    def keep_in(self, model: Any) -> Any:
+        """Keep the recipe in a model that was fitted on the columns of `transform`; return it.
+
+        Its `predict` then takes tables like that of the fit, also after it was saved and loaded.
+        """
+        check_is_fitted(self, "recipe_")
+        check_is_fitted(model)
+        made = len(self.recipe_.made)
+        if model.n_features_in_ != made:
+            raise UserError(
+                f"The model was fitted on {model.n_features_in_} columns, but {made} are made of "
+                "the table; fit it on what transform gives."
+            )
+        model.table_ = self.recipe_.as_json()
+        return model
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`."""
         check_is_fitted(self, "recipe_")

@@ -15,7 +15,7 @@ MOST_CATEGORIES = 50
 FEW_ROWS = 10
 """Among fewer rows, values that all differ say nothing."""
 NAMES_OF_IDS = re.compile(
-    r"(?:^|[\W_])(?:id|ids|key|uuid|guid|index|idx|rowid|nr|no|unnamed: ?\d+)$|[a-z](?:Id|ID)$|^I[Dd]$"
+    r"(?i:(?:^|[\W_])(?:ids?|key|uuid|guid|index|idx|rowid|nr|no|unnamed: ?\d+))$|[a-z]I[dD]$"
 )
 """How columns are called that name rows: id, customer_id, customerId, Unnamed: 0."""
 NATURAL = {

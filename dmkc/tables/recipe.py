@@ -37,12 +37,13 @@ class MissingValues(UserError):
 
     def told(self, drop: str, impute: str, exclude: str) -> str:
         """A sentence that says what to do in the words of Python or of the command line."""
-        columns = ", ".join(f"{name} ({count})" for name, count in self.counts.items())
-        place = "" if self.first is None else f", the first is row {self.first}"
+        columns = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        place = "" if self.first is None else f"; the first is row {self.first}"
+        have = "has" if self.rows == 1 else "have"
         return (
-            f"{self.rows} of {self.n_rows} rows with missing values, by columns: {columns}{place}; "
-            f"drop such rows with {drop}, fill values in with {impute}, or leave the columns out "
-            f"with {exclude}."
+            f"{self.rows} of {self.n_rows} rows {have} missing values ({columns}{place}): drop "
+            f"such rows with {drop}, fill values in with {impute}, or leave the columns out with "
+            f"{exclude}."
         )
 
     def __reduce__(self) -> Any:
@@ -158,20 +159,17 @@ class Recipe:
 
     def apply(self, frame: pd.DataFrame) -> Applied:
         """The columns of numbers of a table in memory, found by name."""
-        used = self._found_in(frame)
-        gaps = {c.name: frame[there].isna().to_numpy() for c, there in used}
-        holed = np.zeros(len(frame), dtype=bool)
-        for mask in gaps.values():
-            holed |= mask
+        used, gaps = self._found_in(frame), self.gaps(frame)
+        holed = gaps.any(axis=1).to_numpy()
         if self.missing == "refuse" and holed.any():
-            counts = {str(name): int(mask.sum()) for name, mask in gaps.items() if mask.any()}
+            counts = {str(name): int(count) for name, count in gaps.sum().items() if count}
             raise MissingValues(counts, int(holed.sum()), len(frame), frame.index[holed][0])
         kept = ~holed if self.missing == "drop" else np.ones(len(frame), dtype=bool)
         part = frame if kept.all() else frame[kept]
         made: dict[Any, Any] = {}
         unknown: dict[str, Counter[str]] = {}
         for column, there in used:
-            absent = gaps[column.name][kept]
+            absent = gaps[column.name].to_numpy()[kept]
             if column.kind == "category":
                 values, strange = _one_hot(part[there], column)
                 made |= values
@@ -188,12 +186,29 @@ class Recipe:
         """Which rows of a table something is made of."""
         if self.missing != "drop":
             return np.ones(len(frame), dtype=bool)
-        names = [there for _, there in self._found_in(frame)]
-        return frame[names].notna().all(axis=1).to_numpy()
+        return ~self.gaps(frame).any(axis=1).to_numpy()
+
+    def gaps(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Where values are missing that something should be made of, by the recipe's names."""
+        found = {column.name: frame[there].isna() for column, there in self._found_in(frame)}
+        return pd.DataFrame(found, index=frame.index)
+
+    def unknown(self, frame: pd.DataFrame) -> dict[str, Counter[str]]:
+        """How often categories are met that have no column, by column."""
+        found = {
+            str(column.name): _one_hot(frame[there], column)[1]
+            for column, there in self._found_in(frame)
+            if column.kind == "category"
+        }
+        return {name: counts for name, counts in found.items() if counts}
 
     def fits(self, names: Sequence[Any]) -> bool:
         """Whether a table of these columns has all that the recipe asks for."""
         return {c.name for c in self.used} <= set(names)
+
+    def wants(self, names: Sequence[Any]) -> bool:
+        """Whether a table of these columns is one to apply it to, and not what it makes of one."""
+        return self.fits(names) or not set(self.made) <= set(names)
 
     def as_json(self) -> dict[str, Any]:
         """The recipe as plain values."""
@@ -288,5 +303,3 @@ def _filled(series: pd.Series, column: Column, absent: np.ndarray) -> Any:
         )
     numbers[absent] = column.fill
     return numbers
-
-

@@ -188,12 +188,14 @@ def _most(counts: Counter[str]) -> Counter[str]:
     """The most frequent values, the first in the alphabet where they are equally frequent."""
     if len(counts) <= MOST_TRACKED:
         return counts
-    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TRACKED]))
+    return Counter(
+        dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TRACKED])
+    )
 
 
 def _add(a: Summary, b: Summary) -> Summary:
     if a.sort == "empty" or b.sort == "empty":
-        seen, other = (b, a) if a.sort == "empty" else (a, b)
+        seen = b if a.sort == "empty" else a
         return Summary(**{**vars(seen), "rows": a.rows + b.rows, "missing": a.missing + b.missing})
     both = a.counts + b.counts
     known = len(a.counts) == a.distinct and len(b.counts) == b.distinct
