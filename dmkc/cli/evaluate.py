@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dmkc.cli.common import add_cluster, client_of, define, print_pairs
-from dmkc.cli.labels import read_labels
+from dmkc.cli import runs
+from dmkc.cli.common import add_cluster, client_of, define, print_pairs, say
+from dmkc.cli.labels import label_column, read_labels, read_whole
+from dmkc.cli.reading import kind_of
+from dmkc.cli.results import LABEL
+from dmkc.cli.tables import split_name
 from dmkc.contingency import cluster_name
 from dmkc.errors import UserError
 from dmkc.metrics import Contingency, all_metrics, contingency
@@ -29,11 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    labels, truth = read_labels(args.labels), read_labels(args.truth)
-    if len(labels) != len(truth):
-        raise UserError(
-            f"{args.labels} has {len(labels)} labels, but {args.truth} has {len(truth)}."
-        )
+    labels, truth, note = aligned(args.labels, args.truth)
+    if note:
+        say(note)
     with client_of(args):
         counted = contingency(truth, labels)
     metrics = all_metrics(counted)
@@ -43,6 +46,56 @@ def run(args: argparse.Namespace) -> None:
     print_pairs([(name, f"{value:.4f}") for name, value in metrics.items()])
     print()
     _print_table(counted)
+
+
+def aligned(labels: str, truth: str) -> tuple[Any, Any, str]:
+    """Labels and classes of the same rows: by the column that names them, else by their order.
+
+    Rows without a label were dropped before the fit; how many is said in a sentence.
+    """
+    path, name = split_name(labels)
+    if "://" not in path and runs.is_run_folder(Path(path)) and name is None:
+        path = next((str(Path(path) / t) for t in runs.TABLES if (Path(path) / t).exists()), path)
+    kind = kind_of(path)
+    if kind in ("csv", "parquet", "feather"):
+        frame = read_whole(path, kind).frame
+        column = label_column(path, list(frame.columns), name)
+        names = [each for each in frame.columns if each != column]
+        if column == LABEL and names:
+            return _by_name(frame, column, names[0], labels, truth)
+    found, classes = read_labels(labels), read_labels(truth)
+    if len(found) != len(classes):
+        raise UserError(f"{labels} has {len(found)} labels, but {truth} has {len(classes)}.")
+    return found, classes, ""
+
+
+def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tuple[Any, Any, str]:
+    """Labels of a table that dmkc wrote, whose first column names the rows, beside classes."""
+    whole = len(frame)
+    path, name = split_name(truth)
+    kind = kind_of(path)
+    frame = frame[frame[column].notna()]
+    note = f"{whole - len(frame)} rows without a label are left out." if len(frame) < whole else ""
+    table = read_whole(path, kind).frame if kind in ("csv", "parquet", "feather") else None
+    if table is not None and index in table.columns and len(table.columns) > 1:
+        rest = [each for each in table.columns if each != index]
+        classes = table.set_index(index)[label_column(path, rest, name)]
+        if not classes.index.is_unique:
+            raise UserError(f"{path} names rows twice in its column {index!r}.")
+        absent = int((~frame[index].isin(classes.index)).sum())
+        if absent:
+            raise UserError(
+                f"{path} has no row for {absent} of the labels in {labels}, by {index!r}."
+            )
+        return _numbers(frame[column]), classes.loc[frame[index]].to_numpy(), note
+    values = read_labels(truth)
+    if len(values) != whole:
+        raise UserError(f"{labels} has {whole} labels, but {truth} has {len(values)}.")
+    return _numbers(frame[column]), np.asarray(values)[frame.index.to_numpy()], note
+
+
+def _numbers(labels: Any) -> np.ndarray:
+    return labels.to_numpy(dtype=np.int64)
 
 
 def _table(counted: Contingency) -> dict[str, Any]:

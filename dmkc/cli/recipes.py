@@ -151,11 +151,13 @@ def table_of(
     whole = held
     stored = None if model is None else model._fitted("table_")
     if model is None:
-        recipe = decided(held, options, besides)
+        recipe = replace(decided(held, options, besides), index=held.index)
     elif stored is None:
         recipe = _by_names(held, options, model._fitted("feature_names_in_"))
     else:
         recipe = _of_model(Recipe.from_json(stored), options)
+        if held.index is None and recipe.index in held.frame.columns:
+            held = Held(held.frame, recipe.index)
         held = _narrowed(held, options)
     looks = _looked(path, held, recipe)
     n_rows, n_kept = (sum(look.rows for look in looks), sum(look.kept for look in looks))

@@ -164,11 +164,11 @@ class Rows:
     @property
     def together(self) -> list[tuple[int, int]]:
         """First and last + 1 of adjacent columns of one category, known by names `name=value`."""
-        names = [name.partition(BETWEEN) for name in self.column_names or ()]
-        owners = [owner if sign else number for number, (owner, sign, _) in enumerate(names)]
+        parts = [name.partition(BETWEEN) for name in self.column_names or ()]
+        owners = [owner if sign else number for number, (owner, sign, _) in enumerate(parts)]
         edges = [i for i in range(1, len(owners)) if owners[i] != owners[i - 1]]
         runs = zip([0, *edges], [*edges, len(owners)], strict=True)
-        return [(start, stop) for start, stop in runs if stop - start > 1]
+        return [(start, stop) for start, stop in runs if parts and parts[start][1]]
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""

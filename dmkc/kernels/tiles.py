@@ -54,9 +54,7 @@ def scaling_of(
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
-    where not.  Columns that belong `together`, such as those of one category, are divided by one
-    number and then weigh as much as a single other column: they have its variance ("standard"), or
-    two rows are no farther apart by them ("minmax").
+    where not.  Columns that belong `together` are those of one category; see `_of_categories`.
     """
     constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
@@ -64,10 +62,7 @@ def scaling_of(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
     size = np.ones_like(survey.mean)
-    spread, width = survey.spread.copy(), survey.high - survey.low
-    for start, stop in together:
-        spread[start:stop] = np.sqrt(np.sum(survey.spread[start:stop] ** 2))
-        width[start:stop] *= np.sqrt(2.0)
+    spread, width = _of_categories(survey, together)
     if scale == "standard":
         size = spread
     elif scale == "minmax":
@@ -79,6 +74,25 @@ def scaling_of(
                 size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
+
+
+def _of_categories(
+    survey: Survey, together: Iterable[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What columns are divided by: their spread and their range, but for those of categories.
+
+    The zeros and ones of a category are divided by one number: the spread that they have together
+    where all values are equally frequent.  So they have the variance of one other column at most,
+    however many values there are, and a rare value is not blown up.  In the range, rows of two
+    categories are as far apart as the ends of another column.
+    """
+    spread, width = survey.spread.copy(), survey.high - survey.low
+    for start, stop in together:
+        low, high, m = survey.low[start:stop], survey.high[start:stop], stop - start
+        if low.min() >= 0 and high.max() <= 1:
+            spread[start:stop] = np.sqrt((m - 1) / m) if m > 1 else 0.5
+            width[start:stop] = np.sqrt(2.0) if m > 1 else 1.0
+    return spread, width
 
 
 def evened(scaling: Scaling, survey: Survey, views: Iterable[tuple[int, int]]) -> Scaling:

@@ -21,11 +21,12 @@ from dmkc.tables.summary import Summary, added, summarised
 class TableColumns(TransformerMixin, BaseEstimator):
     """Columns of numbers from a table of numbers, truth values, categories, dates and gaps.
 
-    Numbers stay as they are (estimators scale them), truth values become 0 and 1, dates days since
-    1970, and a category a column of zeros and ones for each of its 50 most frequent values, called
-    `name=value`.  Estimators scale the columns of a category as one, so that it weighs as much as a
-    number.  Columns that are constant, empty or seem to name rows are left out.  Frames of pandas,
-    Dask (lazily) and polars are taken, and xarray Datasets of 1-D variables.
+    Numbers stay as they are (estimators scale them), dates become days since 1970, truth values a
+    column `name=True` of zeros and ones, and a category such a column `name=value` for each of its
+    50 most frequent values.  Estimators scale the columns of a category by one number, so that it
+    weighs no more than a number does.  Columns that are constant, empty or seem to name rows are
+    left out.  Frames of pandas, Dask (lazily) and polars are taken, and xarray Datasets of 1-D
+    variables.
 
     Parameters
     ----------

@@ -2,8 +2,9 @@
 
 It is decided on the table of a fit, is plain JSON in a model file, and makes the same columns of
 any other table: numbers stay as they are, dates become days since 1970, every category has a column
-`name=category` of zeros and ones.  Estimators scale adjacent columns of one name together
-(`Rows.together`), so that a category weighs as much as a number, however many values it has.
+`name=category` of zeros and ones, and truth values one that is `name=True`.  Estimators know such
+columns by their names (`Rows.together`) and scale those of one category by one number, so that it
+weighs no more than a number does, however many values it has and however rare they are.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Column:
         absent: list[str | int] = [f"{self.name}{BETWEEN}{ABSENT}"] if self.indicator else []
         if self.kind == "category":
             return [*(f"{self.name}{BETWEEN}{text}" for text in self.categories), *absent]
+        if self.kind == "boolean":
+            return [f"{self.name}{BETWEEN}{True}", *absent]
         return [self.name, *absent]
 
     def told(self) -> str:
@@ -80,7 +83,8 @@ class Column:
             return f"left out: {self.left_out}"
         if self.kind == "category":
             return f"{len(self.categories)} columns of 0 and 1"
-        return {"date": "days since 1970", "duration": "days"}.get(self.kind, "as it is")
+        words = {"date": "days since 1970", "duration": "days", "boolean": "a column of 0 and 1"}
+        return words.get(self.kind, "as it is")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ class Recipe:
 
     columns: tuple[Column, ...]
     missing: str = "refuse"
+    index: str | int | None = None
+    """The column that names the rows, where there is one."""
 
     @classmethod
     def decided(
@@ -213,7 +219,7 @@ class Recipe:
     def as_json(self) -> dict[str, Any]:
         """The recipe as plain values."""
         columns = [{**asdict(c), "categories": list(c.categories)} for c in self.columns]
-        return {"missing": self.missing, "columns": columns}
+        return {"missing": self.missing, "index": self.index, "columns": columns}
 
     @classmethod
     def from_json(cls, stored: Any) -> Recipe:
@@ -223,12 +229,14 @@ class Recipe:
                 Column(**{**found, "categories": tuple(found["categories"])})
                 for found in stored["columns"]
             )
+            index = stored["index"]
             fine = stored["missing"] in MISSING and all(map(_is_fine, columns))
+            fine = fine and (index is None or isinstance(index, str | int)) and bool(columns)
         except (KeyError, TypeError, AttributeError):
             fine = False
         if not fine:
             raise UserError("What is stored of the table's columns is malformed.")
-        return cls(columns, stored["missing"])
+        return cls(columns, stored["missing"], index)
 
     def _found_in(self, frame: pd.DataFrame) -> list[tuple[Column, Any]]:
         """Every column with its name in the table; columns without names are taken in order."""
@@ -276,7 +284,7 @@ def _no_column(name: Any, there: list[Any]) -> str:
 def _one_hot(series: pd.Series, column: Column) -> tuple[dict[Any, np.ndarray], Counter[str]]:
     """A column of zeros and ones for every category, and what is none of them."""
     texts = as_text(series)
-    codes = pd.Categorical(texts, categories=list(column.categories)).codes
+    codes = pd.Index(list(column.categories), dtype=object).get_indexer(texts)
     values = {
         name: (codes == number).astype(np.float32)
         for number, name in enumerate(column.made[: len(column.categories)])
