@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dmkc.cli import runs
 from dmkc.cli.common import add_cluster, client_of, define, print_pairs, say
@@ -53,9 +54,8 @@ def aligned(labels: str, truth: str) -> tuple[Any, Any, str]:
 
     Rows without a label were dropped before the fit; how many is said in a sentence.
     """
+    labels, truth = _of_run(labels), _of_run(truth)
     path, name = split_name(labels)
-    if "://" not in path and runs.is_run_folder(Path(path)) and name is None:
-        path = next((str(Path(path) / t) for t in runs.TABLES if (Path(path) / t).exists()), path)
     kind = kind_of(path)
     if kind in ("csv", "parquet", "feather"):
         frame = read_whole(path, kind).frame
@@ -64,18 +64,22 @@ def aligned(labels: str, truth: str) -> tuple[Any, Any, str]:
         if column == LABEL and names:
             return _by_name(frame, column, names[0], labels, truth)
     found, classes = read_labels(labels), read_labels(truth)
-    if len(found) != len(classes):
-        raise UserError(f"{labels} has {len(found)} labels, but {truth} has {len(classes)}.")
+    _check_lengths(len(found), labels, len(classes), truth)
     return found, classes, ""
+
+
+def _of_run(where: str) -> str:
+    """The table of labels of a run folder that has one."""
+    if "://" in where or not runs.is_run_folder(Path(where)):
+        return where
+    there = (Path(where) / name for name in runs.TABLES)
+    return next((str(path) for path in there if path.exists()), where)
 
 
 def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tuple[Any, Any, str]:
     """Labels of a table that dmkc wrote, whose first column names the rows, beside classes."""
-    whole = len(frame)
     path, name = split_name(truth)
     kind = kind_of(path)
-    frame = frame[frame[column].notna()]
-    note = f"{whole - len(frame)} rows without a label are left out." if len(frame) < whole else ""
     table = read_whole(path, kind).frame if kind in ("csv", "parquet", "feather") else None
     if table is not None and index in table.columns and len(table.columns) > 1:
         rest = [each for each in table.columns if each != index]
@@ -87,11 +91,24 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
             raise UserError(
                 f"{path} has no row for {absent} of the labels in {labels}, by {index!r}."
             )
-        return _numbers(frame[column]), classes.loc[frame[index]].to_numpy(), note
-    values = read_labels(truth)
-    if len(values) != whole:
-        raise UserError(f"{labels} has {whole} labels, but {truth} has {len(values)}.")
-    return _numbers(frame[column]), np.asarray(values)[frame.index.to_numpy()], note
+        values = classes.loc[frame[index]].to_numpy()
+    else:
+        values = np.asarray(read_labels(truth))
+        _check_lengths(len(frame), labels, len(values), truth)
+    known = frame[column].notna().to_numpy() & ~pd.isna(values)
+    out = len(known) - int(known.sum())
+    note = f"{out} rows without a label or a class are left out." if out else ""
+    return _numbers(frame[column][known]), _plain(values[known]), note
+
+
+def _check_lengths(n_labels: int, labels: str, n_classes: int, truth: str) -> None:
+    if n_labels != n_classes:
+        raise UserError(f"{labels} has {n_labels} labels, but {truth} has {n_classes}.")
+
+
+def _plain(classes: np.ndarray) -> np.ndarray:
+    """Classes without the type that columns with gaps have."""
+    return pd.Series(classes).infer_objects().convert_dtypes().to_numpy()
 
 
 def _numbers(labels: Any) -> np.ndarray:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import glob
 import io
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dmkc.cli.raw import COMPRESSED, UNPACKING, taken_from_pipe
+from dmkc.cli.runs import is_run_folder
 from dmkc.data.lazy import fixed
 from dmkc.errors import UserError
 
@@ -55,6 +57,8 @@ class Held:
 
     frame: Any
     index: Any = None
+    texts: Callable[[], Any] | None = None
+    """The same cells as they stand in a file of text, for copies of it."""
 
 
 def files_of(path: str) -> list[str]:
@@ -83,6 +87,8 @@ def _kind_of_one(path: str) -> str:
     if not place.exists():
         raise UserError(f"There is nothing at {path}; check the path.")
     if place.is_dir():
+        if is_run_folder(place):
+            return "zarr"
         if any((place / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
             return "zarr"
         for ending, kind in SUFFIXES.items():
@@ -101,7 +107,7 @@ def read_columns(path: str, kind: str, options: CsvOptions) -> Held:
     """All columns of a table."""
     path = path.removeprefix("file://")
     if kind in ("csv", "text"):
-        return Held(_csv(path, options))
+        return _csv(path, options)
     for value, flag in ((options.header, "--header"), (options.missing, "--missing")):
         if value:
             name = "Parquet" if kind == "parquet" else "Arrow"
@@ -156,22 +162,35 @@ def delimiter_of(path: str) -> str | None:
     return DELIMITERS.get(suffix_of(path), ",")
 
 
-def _csv(path: str, options: CsvOptions) -> Any:
+def _csv(path: str, options: CsvOptions) -> Held:
     files = _csv_files(path)
-    delimiter, missing = options.delimiter, list(options.missing)
-    held = taken_from_pipe(files[0], delimiter)
+    held = taken_from_pipe(files[0], options.delimiter)
     header = options.header
     if header is None:
-        header = csv_has_header(files[0], delimiter, held)
+        header = csv_has_header(files[0], options.delimiter, held)
+    settled = replace(options, header=header)
     if any(map(_is_large, files)) or sum(map(_size, files)) > LARGE_BYTES:
-        return _large_csv(files, header, options)
+        return Held(_large_csv(files, settled), texts=partial(_large_csv, files, settled, True))
     try:
-        parts = [read_csv(file, delimiter, header, held, na_values=missing) for file in files]
+        frame = _small_csv(files, settled, held)
     except UserError:
         raise
     except (ValueError, OverflowError) as problem:
         raise UserError(f"{path} cannot be read as a table ({problem}).") from None
+    return Held(frame, texts=partial(_small_csv, files, settled, held, True))
+
+
+def _small_csv(
+    files: list[str], options: CsvOptions, held: bytes | None, as_text: bool = False
+) -> pd.DataFrame:
+    more = _as_text() if as_text else {"na_values": list(options.missing)}
+    parts = [read_csv(file, options.delimiter, options.header, held, **more) for file in files]
     return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+
+def _as_text() -> dict[str, Any]:
+    """Every cell as it is written."""
+    return {"dtype": str, "keep_default_na": False}
 
 
 def _csv_files(path: str) -> list[str]:
@@ -185,20 +204,22 @@ def _csv_files(path: str) -> list[str]:
     return found
 
 
-def _large_csv(files: list[str], header: bool, options: CsvOptions) -> Any:
+def _large_csv(files: list[str], options: CsvOptions, as_text: bool = False) -> Any:
     import dask.dataframe as dd
 
     missing = list(options.missing)
-    head = read_csv(files[0], options.delimiter, header, nrows=SAMPLE_ROWS, na_values=missing)
-    numbers = {name for name in head if pd.api.types.is_float_dtype(head[name].dtype)}
-    numbers |= {name for name in head if pd.api.types.is_integer_dtype(head[name].dtype)}
+    head = read_csv(
+        files[0], options.delimiter, options.header, nrows=SAMPLE_ROWS, na_values=missing
+    )
+    kinds = {name: pd.api.types.infer_dtype(head[name]) for name in head}
+    numbers = {name for name, kind in kinds.items() if kind in ("floating", "integer")}
+    # Whole numbers at the top of a file may be followed by fractions or gaps.
+    dtypes = {name: "float64" if name in numbers else "object" for name in head}
     frame = dd.read_csv(
         files,
         sep=options.delimiter or r"\s+",
-        header=0 if header else None,
-        na_values=missing,
-        # Whole numbers at the top of a file may be followed by fractions or gaps.
-        dtype={name: "float64" if name in numbers else "object" for name in head},
+        header=0 if options.header else None,
+        **(_as_text() if as_text else {"na_values": missing, "dtype": dtypes}),
     )
     return fixed(frame)
 

@@ -6,7 +6,7 @@ One pass says what will be dropped and what is unknown, the same for tables in m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -61,6 +61,8 @@ class Source:
     """Rows of every part of the frame."""
     kept_lengths: tuple[int, ...]
     """The same without those that were dropped."""
+    texts: Callable[[], Any] | None = None
+    """The cells of a file of text as they are written."""
 
     @property
     def n_rows(self) -> int:
@@ -99,7 +101,8 @@ def read_held(path: str, kind: str, options: TableOptions) -> Held:
     held = read_columns(path, kind, options.csv)
     if options.index_column is None:
         return held
-    return Held(held.frame, find_column(options.index_column, list(held.frame.columns)))
+    index = find_column(options.index_column, list(held.frame.columns))
+    return replace(held, index=index)
 
 
 def decided(held: Held, options: TableOptions, besides: Sequence[str] = ()) -> Recipe:
@@ -157,7 +160,7 @@ def table_of(
     else:
         recipe = _of_model(Recipe.from_json(stored), options)
         if held.index is None and recipe.index in held.frame.columns:
-            held = Held(held.frame, recipe.index)
+            held = replace(held, index=recipe.index)
         held = _narrowed(held, options)
     looks = _looked(path, held, recipe)
     n_rows, n_kept = (sum(look.rows for look in looks), sum(look.kept for look in looks))
@@ -167,7 +170,7 @@ def table_of(
             unknown[name] = unknown.get(name, Counter()) + counts
     lengths = tuple(look.rows for look in looks)
     kept_lengths = tuple(look.kept for look in looks)
-    source = Source(whole.frame, recipe, held.index, lengths, kept_lengths)
+    source = Source(whole.frame, recipe, held.index, lengths, kept_lengths, whole.texts)
     notes, facts = _told(recipe.left_out() if model is None else {}, n_rows, n_kept)
     X = _numbers(path, held, recipe, options.dtype)
     return Table(X, n_kept, (*notes, *strangers(unknown)), source, facts)

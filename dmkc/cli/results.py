@@ -103,9 +103,15 @@ def write_table(
     Return how many rows every cluster has.
     """
     sizes: Counter[int] = Counter()
-    parts = _array_parts(values) if source is None else _table_parts(values, source, append)
+    is_csv = format_of(str(path)) == "csv"
+    if source is None:
+        parts = _array_parts(values)
+    else:
+        parts = _table_parts(
+            values, source, append, source.texts() if is_csv and source.texts else None
+        )
     with staged(path, replace=replace) as fresh:
-        if format_of(str(path)) == "csv":
+        if is_csv:
             _write_csv(fresh, _counted(parts, sizes))
         else:
             _write_parquet(fresh, _counted(parts, sizes))
@@ -176,19 +182,22 @@ def _array_parts(values: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame({ROW: np.arange(start, stop), **some})
 
 
-def _table_parts(values: Mapping[str, Any], source: Source, append: bool) -> Iterator[pd.DataFrame]:
-    """Rows of a table, part by part as it was read."""
+def _table_parts(
+    values: Mapping[str, Any], source: Source, append: bool, texts: Any
+) -> Iterator[pd.DataFrame]:
+    """Rows of a table, part by part as it was read; `texts` are its cells as they were written."""
     layout = Layout(append, source.index)
     if not is_lazy(source.frame):
         some = {name: np.asarray(each) for name, each in values.items()}
-        yield placed(source.frame, 0, layout, source.recipe, some)
+        yield placed(source.frame, texts, 0, layout, source.recipe, some)
         return
     starts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
     columns = {name: _lazy_parts(each, source.kept_lengths) for name, each in values.items()}
-    place = dask.delayed(placed, pure=False)
+    place, parts = dask.delayed(placed, pure=False), source.frame.to_delayed()
+    written = [None] * len(parts) if texts is None else texts.to_delayed()
     tasks = [
-        place(part, starts[i], layout, source.recipe, {n: some[i] for n, some in columns.items()})
-        for i, part in enumerate(source.frame.to_delayed())
+        place(part, text, start, layout, source.recipe, {n: some[i] for n, some in columns.items()})
+        for i, (part, text, start) in enumerate(zip(parts, written, starts[:-1], strict=True))
     ]
     for first in range(0, len(tasks), PARTS_AT_ONCE):
         yield from dask.compute(*tasks[first : first + PARTS_AT_ONCE])
@@ -205,16 +214,18 @@ def _lazy_parts(values: Any, lengths: tuple[int, ...]) -> list[Any]:
 
 def placed(
     part: pd.DataFrame,
+    texts: pd.DataFrame | None,
     start: int,
     layout: Layout,
     recipe: Recipe,
     values: Mapping[str, np.ndarray],
 ) -> pd.DataFrame:
     """The rows of a part with their values; those of dropped rows are missing."""
+    shown = part if texts is None else texts.set_axis(part.index)
     if layout.append:
-        out = part.copy()
+        out = shown.copy()
     elif layout.index is not None:
-        out = part[[layout.index]].copy()
+        out = shown[[layout.index]].copy()
     else:
         out = pd.DataFrame({ROW: np.arange(start, start + len(part))}, index=part.index)
     kept = recipe.kept(part)
