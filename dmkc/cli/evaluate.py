@@ -81,11 +81,9 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
     path, name = split_name(truth)
     kind = kind_of(path)
     table = read_whole(path, kind).frame if kind in ("csv", "parquet", "feather") else None
-    if table is not None and index in table.columns and len(table.columns) > 1:
+    if table is not None and _names_rows(index, frame, table):
         rest = [each for each in table.columns if each != index]
         classes = table.set_index(index)[label_column(path, rest, name)]
-        if not classes.index.is_unique:
-            raise UserError(f"{path} names rows twice in its column {index!r}.")
         absent = int((~frame[index].isin(classes.index)).sum())
         if absent:
             raise UserError(
@@ -99,6 +97,13 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
     out = len(known) - int(known.sum())
     note = f"{out} rows without a label or a class are left out." if out else ""
     return _numbers(frame[column][known]), _plain(values[known]), note
+
+
+def _names_rows(index: Any, frame: pd.DataFrame, table: pd.DataFrame) -> bool:
+    """Whether a column names the rows of both tables."""
+    if index not in table.columns or len(table.columns) == 1:
+        return False
+    return bool(frame[index].is_unique and table[index].is_unique and frame[index].notna().all())
 
 
 def _check_lengths(n_labels: int, labels: str, n_classes: int, truth: str) -> None:

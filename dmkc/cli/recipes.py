@@ -19,6 +19,7 @@ from dmkc.errors import UserError
 from dmkc.tables import Column, MissingValues, Recipe, is_lazy
 from dmkc.tables.columns import numbers_of, strangers, summaries
 from dmkc.tables.frames import of_parts
+from dmkc.tables.recipe import MOST_LISTED, few
 from dmkc.typing import TableLike
 
 
@@ -199,7 +200,7 @@ def _told(left_out: dict[str, str], n_rows: int, n_kept: int) -> tuple[list[str]
     notes: list[str] = []
     facts: dict[str, Any] = {}
     if left_out:
-        listed = ", ".join(f"{name} ({why})" for name, why in left_out.items())
+        listed = few([f"{name} ({why})" for name, why in left_out.items()])
         notes.append(f"Columns left out: {listed}; use one all the same with --include.")
         facts["columns_left_out"] = left_out
     if n_kept < n_rows:
@@ -234,7 +235,7 @@ def _looked(path: str, held: Held, recipe: Recipe) -> list[_Look]:
     if holed and recipe.missing == "refuse":
         gaps: Counter[str] = sum((look.gaps for look in looks), Counter())
         problem = MissingValues(dict(gaps), holed, n_rows)
-        exclude = f"--exclude {','.join(gaps)}"
+        exclude = "--exclude" if len(gaps) > MOST_LISTED else f"--exclude {','.join(gaps)}"
         text = problem.told("--drop-missing", "--impute-missing", exclude)
         raise UserError(f"{path}: {text}")
     if holed == n_rows and recipe.missing == "drop":

@@ -26,7 +26,14 @@ MISSING = ("refuse", "drop", "impute")
 """What is done about missing values."""
 ABSENT = "missing"
 """What follows the name of a column that says where values were missing."""
-MOST_SHOWN = 5
+MOST_SHOWN, MOST_LISTED = 5, 20
+"""Values and columns that a sentence names."""
+
+
+def few(items: Sequence[Any], between: str = ", ") -> str:
+    """The first of many items, and how many more there are."""
+    more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
+    return between.join(map(str, items[:MOST_LISTED])) + more
 
 
 class MissingValues(UserError):
@@ -38,7 +45,7 @@ class MissingValues(UserError):
 
     def told(self, drop: str, impute: str, exclude: str) -> str:
         """A sentence that says what to do in the words of Python or of the command line."""
-        columns = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        columns = few([f"{name} {count}" for name, count in self.counts.items()])
         place = "" if self.first is None else f"; the first is row {self.first}"
         have = "has" if self.rows == 1 else "have"
         return (
@@ -196,13 +203,14 @@ class Recipe:
 
     def gaps(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Where values are missing that something should be made of, by the recipe's names."""
-        found = {column.name: frame[there].isna() for column, there in self._found_in(frame)}
-        return pd.DataFrame(found, index=frame.index)
+        used = self._found_in(frame)
+        found = frame[[there for _, there in used]].isna()
+        return found.set_axis([column.name for column, _ in used], axis=1)
 
     def unknown(self, frame: pd.DataFrame) -> dict[str, Counter[str]]:
         """How often categories are met that have no column, by column."""
         found = {
-            str(column.name): _one_hot(frame[there], column)[1]
+            str(column.name): _codes(frame[there], column)[1]
             for column, there in self._found_in(frame)
             if column.kind == "category"
         }
@@ -247,14 +255,12 @@ class Recipe:
         absent = [str(column.name) for column in used if column.name not in names]
         if absent:
             many = "columns" if len(absent) > 1 else "a column"
-            raise UserError(
-                f"The table lacks {many} that the model was fitted on: {', '.join(absent)}."
-            )
+            raise UserError(f"The table lacks {many} that the model was fitted on: {few(absent)}.")
         return [(column, column.name) for column in used]
 
     def _check(self) -> None:
         if not self.used:
-            reasons = ", ".join(f"{c.name} ({c.left_out})" for c in self.columns[:20])
+            reasons = few([f"{c.name} ({c.left_out})" for c in self.columns])
             raise UserError(f"No column is left to cluster: {reasons or 'the table has none'}.")
         names = self.made
         twice = [name for name, count in Counter(names).items() if count > 1]
@@ -277,20 +283,30 @@ def _is_fine(column: Column) -> bool:
 
 
 def _no_column(name: Any, there: list[Any]) -> str:
-    shown = ", ".join(map(str, there[:20])) + (", ..." if len(there) > 20 else "")
-    return f"There is no column {name!r}; the columns are {shown}."
+    return f"There is no column {name!r}; the columns are {few(there)}."
 
 
 def _one_hot(series: pd.Series, column: Column) -> tuple[dict[Any, np.ndarray], Counter[str]]:
     """A column of zeros and ones for every category, and what is none of them."""
-    texts = as_text(series)
-    codes = pd.Index(list(column.categories), dtype=object).get_indexer(texts)
+    codes, strange = _codes(series, column)
     values = {
         name: (codes == number).astype(np.float32)
         for number, name in enumerate(column.made[: len(column.categories)])
     }
-    strange = texts[(codes < 0) & texts.notna().to_numpy()]
-    return values, Counter(strange.value_counts().to_dict())
+    return values, strange
+
+
+def _codes(series: pd.Series, column: Column) -> tuple[np.ndarray, Counter[str]]:
+    """The number of every row's category, -1 for none, and how often others were met."""
+    found, values = pd.factorize(series)
+    texts = as_text(values)
+    known = pd.Index(list(column.categories), dtype=object).get_indexer(texts)
+    codes = np.append(known, -1)[found]
+    times = np.bincount(found[(codes < 0) & (found >= 0)], minlength=len(texts))
+    strange: Counter[str] = Counter()
+    for place in np.flatnonzero(times):
+        strange[texts.iloc[place]] += int(times[place])
+    return codes, strange
 
 
 def _filled(series: pd.Series, column: Column, absent: np.ndarray) -> Any:

@@ -79,12 +79,14 @@ def summarised(series: pd.Series) -> Summary:
     if sort == "other":
         return Summary(sort, n, n - len(values), len(values), False)
     texts = sort in ("text", "boolean") or not pd.api.types.is_numeric_dtype(values.dtype)
-    shown = as_text(values) if texts else values
-    distinct = int(shown.nunique())
+    distinct = int(values.nunique())
     counts: Counter[str] = Counter()
     if texts or distinct <= MOST_TRACKED:
-        found = shown.value_counts()
-        counts = _most(Counter(dict(zip(as_text(found.index), found.tolist(), strict=True))))
+        found = values.value_counts()
+        for text, count in zip(as_text(found.index), found.tolist(), strict=True):
+            if count:  # categories that pandas knows of and no row has are none
+                counts[text] += count
+        distinct, counts = len(counts), _most(counts)
     more: dict[str, Any] = {}
     if sort != "text":
         numbers = as_numbers(values, sort).to_numpy()
@@ -162,11 +164,14 @@ def _days(values: pd.Series) -> pd.Series:
 
 def _written(values: pd.Series) -> str:
     """The sort of what is written as text: dates and truth values are known by their form."""
+    # One look at the first values spares most columns the slow tests of all of them.
+    first = values.head(20).astype(str)
+    if not (all(first.str.lower().isin(TRUTH_WORDS)) or all(first.str.fullmatch(ISO_DATE))):
+        return "text"
     unique = pd.Series(values.unique()).astype(object).astype(str)
     if set(unique.str.lower()) <= set(TRUTH_WORDS):
         return "boolean"
-    # One look at the first values spares most columns the slow test of all of them.
-    if all(unique.head(20).str.fullmatch(ISO_DATE)) and unique.str.fullmatch(ISO_DATE).all():
+    if unique.str.fullmatch(ISO_DATE).all():
         stamps = pd.to_datetime(unique, errors="coerce", utc=True, format="ISO8601")
         return "date" if stamps.notna().all() else "text"
     return "text"

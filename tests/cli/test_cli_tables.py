@@ -293,8 +293,10 @@ def test_info_lists_columns(call, holed, monkeypatch):
     assert "alone has columns" in call("info", "x.zarr", "--exclude", "a", code=2).err
 
 
-def test_labels_of_arrays_are_numbered(call, data, tmp_path, shared_run):
+def test_labels_of_arrays_are_numbered(call, fit, data, tmp_path, shared_run):
     np.save(tmp_path / "x.npy", data[0])
+    fit("x.npy", "--out-format", "parquet", "--out", "run")
+    assert list(read("run/labels.parquet")["row"]) == list(range(len(data[0])))
     call("predict", shared_run / "run", "x.npy", "--out", "p.csv")
     expected = zarr.open_array(store=shared_run / "run" / "labels.zarr", mode="r")[:]
     assert list(read("p.csv")["cluster"]) == list(expected)
@@ -350,3 +352,13 @@ def test_runs_are_compared_with_each_other(call, holed):
     assert "3 rows" in call("evaluate", "fill", "drop").err
     assert "cluster 1" in call("evaluate", "fill/labels.zarr", "fill").out
     assert "labels.csv" in call("info", "drop").out
+    bare = holed.drop(columns="customer_id")
+    bare.to_csv("bare.csv", index=False)  # nothing in it names rows
+    call("fit", "bare.csv", *words[2:], "--drop-missing", "--append", "--out", "appended")
+    assert "3 rows" in call("evaluate", "appended", "bare.csv::segment").err
+    short = holed[:50]
+    short.to_csv("short.csv", index=False)
+    call("fit", "t.csv", *words[2:], "--impute-missing", "--index-column", "customer_id",
+         "--out", "named")  # fmt: skip
+    said = call("evaluate", "named", "short.csv::segment", code=2)
+    assert "has no row for 40 of the labels" in said.err
