@@ -6,7 +6,7 @@ One pass says what will be dropped and what is unknown, the same for tables in m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,10 +16,12 @@ import pandas as pd
 
 from dmkc.cli.reading import DELIMITERS, CsvOptions, Held, find_column, read_columns, suffix_of
 from dmkc.errors import UserError
+from dmkc.showing import printable
 from dmkc.tables import Column, MissingValues, Recipe, is_lazy
 from dmkc.tables.columns import numbers_of, strangers, summaries
 from dmkc.tables.frames import of_parts
 from dmkc.tables.recipe import MOST_LISTED, few
+from dmkc.tables.summary import Summary
 from dmkc.typing import TableLike
 
 
@@ -106,8 +108,13 @@ def read_held(path: str, kind: str, options: TableOptions) -> Held:
     return replace(held, index=index)
 
 
-def decided(held: Held, options: TableOptions, besides: Sequence[str] = ()) -> Recipe:
-    """The recipe for a new table."""
+def decided(
+    held: Held,
+    options: TableOptions,
+    besides: Sequence[str] = (),
+    known: Mapping[Any, Summary] | None = None,
+) -> Recipe:
+    """The recipe for a new table; what its columns hold may be known already."""
     there = list(held.frame.columns)
     find = partial(find_column, there=there)
     out = {find(name) for name in (*options.exclude, *besides)}
@@ -125,7 +132,7 @@ def decided(held: Held, options: TableOptions, besides: Sequence[str] = ()) -> R
     kinds = {name: kind for name, kind in kinds.items() if name in wanted}
     include = [name for name in include if name in wanted]
     return Recipe.decided(
-        summaries(held.frame[wanted]),
+        summaries(held.frame[wanted]) if known is None else {name: known[name] for name in wanted},
         missing=options.gaps or "refuse",
         kinds=kinds,
         include=include,
@@ -174,7 +181,8 @@ def table_of(
     source = Source(whole.frame, recipe, held.index, lengths, kept_lengths, whole.texts)
     notes, facts = _told(recipe.left_out() if model is None else {}, n_rows, n_kept)
     X = _numbers(path, held, recipe, options.dtype)
-    return Table(X, n_kept, (*notes, *strangers(unknown)), source, facts)
+    said = tuple(printable(note) for note in (*notes, *strangers(unknown)))
+    return Table(X, n_kept, said, source, facts)
 
 
 def _of_model(recipe: Recipe, options: TableOptions) -> Recipe:

@@ -26,7 +26,7 @@ def describe_table(path: str, options: TableOptions) -> dict[str, Any]:
     held = read_held(path, table_kind(path), options)
     found = summaries(held.frame)
     columns = {}
-    made = {column.name: column for column in decided(held, options).columns}
+    made = {column.name: column for column in decided(held, options, known=found).columns}
     for name, summary in found.items():
         column = made.get(name)
         reason = "names the rows" if name == held.index else "as asked"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -83,10 +84,12 @@ def summarised(series: pd.Series) -> Summary:
     counts: Counter[str] = Counter()
     if texts or distinct <= MOST_TRACKED:
         found = values.value_counts()
-        for text, count in zip(as_text(found.index), found.tolist(), strict=True):
-            if count:  # categories that pandas knows of and no row has are none
-                counts[text] += count
-        distinct, counts = len(counts), _most(counts)
+        found = found[found > 0]  # categories that pandas knows of and no row has are none
+        named = _frequent(found) if sort == "text" else found
+        for text, count in zip(as_text(named.index), named.tolist(), strict=True):
+            counts[text] += count
+        distinct = len(found) if len(named) < len(found) else len(counts)
+        counts = _most(counts)
     more: dict[str, Any] = {}
     if sort != "text":
         numbers = as_numbers(values, sort).to_numpy()
@@ -187,6 +190,16 @@ def _text(value: Any) -> str:
 
 def _truth(value: Any) -> float:
     return TRUTH_WORDS.get(str(value).lower(), math.nan)
+
+
+def _frequent(found: pd.Series) -> pd.Series:
+    """The most frequent of many values, without sorting all of those that are rare."""
+    if len(found) <= MOST_TRACKED:
+        return found
+    edge = found.iloc[MOST_TRACKED - 1]
+    above, tied = found[found > edge], found.index[found == edge]
+    first = heapq.nsmallest(MOST_TRACKED - len(above), tied.astype(object), key=str)
+    return pd.concat([above, pd.Series(edge, index=first)])
 
 
 def _most(counts: Counter[str]) -> Counter[str]:
