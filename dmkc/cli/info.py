@@ -76,6 +76,9 @@ def describe_model(text: str) -> dict[str, Any]:
         "columns": int(model.n_features_in_),
         "column names": [] if names is None else list(map(str, names)),
     }
+    recipe = model._recipe()
+    if recipe is not None:
+        found["table"] = {str(column.name): column.told() for column in recipe.columns}
     if model._has_kernels:
         found["kernel weights"] = weights_by_kernel(model)
     found["features"] = model.model_.n_features

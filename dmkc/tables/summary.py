@@ -197,6 +197,8 @@ def _frequent(found: pd.Series) -> pd.Series:
     if len(found) <= MOST_TRACKED:
         return found
     edge = found.iloc[MOST_TRACKED - 1]
+    if found.iloc[0] == 1:
+        return found.head(MOST_TRACKED)  # names of rows, none of them worth more than another
     above, tied = found[found > edge], found.index[found == edge]
     first = heapq.nsmallest(MOST_TRACKED - len(above), tied.astype(object), key=str)
     return pd.concat([above, pd.Series(edge, index=first)])

@@ -12,7 +12,7 @@ import dmkc
 from dmkc.cli import reading
 
 N = 90
-FEW = ("--rank", "20", "--tol", "1e-2", "--init", "k-means")
+FEW = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--init", "k-means")
 METHODS = {
     "mkc": FEW,
     "kmeans": ("--scale", "standard"),
