@@ -11,6 +11,7 @@ from dmkc.version import __version__
 
 if TYPE_CHECKING:
     from dmkc.clusterers import (
+        AutoClustering,
         ConsensusClustering,
         HierarchicalKernelKMeans,
         KernelKMeans,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dmkc.tables import TableColumns
 
 __all__ = [
+    "AutoClustering",
     "ConsensusClustering",
     "Cosine",
     "Gaussian",
@@ -61,6 +63,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
     __getattr__, __dir__ = names_when_asked(
         __name__,
         {
+            "AutoClustering": "clusterers",
             "ConsensusClustering": "clusterers",
             "Cosine": "kernels",
             "Gaussian": "kernels",

@@ -55,7 +55,7 @@ from dmkc.typing import PerRow, TableLike
 from dmkc.version import __version__
 from dmkc.writing import remove, write_text
 
-EXAMPLE = "dmkc fit x.npy --clusters 2 --kernels linear,gaussian:0.5 --seed 0 --out run"
+EXAMPLE = "dmkc fit x.npy --seed 0 --out run"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         help=f"clusterer: {', '.join(ESTIMATORS)} [{next(iter(ESTIMATORS))}]",
     )
     parser.add_argument(
-        "--auto", action="store_true", help="choose scale, kernels, C and balance without labels"
+        "--auto", action="store_true", help="mkc with scale, kernels, C and balance left open"
     )
     add_cluster(parser)
     add_input(parser)
@@ -151,7 +151,8 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The method and a plain value for each of its parameters."""
     stored = read_params(Path(args.params)) if args.params else {}
     given = given_parameters(args)
-    method, cls, plain = resolve(args.method, stored, given, args.params)
+    default = _selectable()[0] if args.auto else None
+    method, cls, plain = resolve(args.method, stored, given, args.params, default)
     if args.auto:
         plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
     return method, plain
@@ -265,12 +266,16 @@ def _seconds(text: str) -> float:
 def _left_open(cls: type[RowClusterer], given: Any) -> list[str]:
     """The parameters that --auto leaves open: those that are not given."""
     if not cls.selectable:
-        methods = " or ".join(name for name, each in ESTIMATORS.items() if each.selectable)
         raise UserError(
-            f"There are candidates to choose from for --method {methods} alone (fit --auto, "
-            "select)."
+            f"There are candidates to choose from for --method {' or '.join(_selectable())} alone "
+            "(fit --auto, select)."
         )
     return [name for name in cls.selectable if name not in given]
+
+
+def _selectable() -> list[str]:
+    """Methods whose parameters can be left open."""
+    return [name for name, cls in ESTIMATORS.items() if cls.selectable]
 
 
 def _fit(

@@ -43,8 +43,8 @@ SHORT = {
     "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
-    "method": ("NAME", "one of the methods below [the first]"),
-    "auto": (None, "choose scale, kernels, C and balance without labels"),
+    "method": ("NAME", "one of the methods below [auto]"),
+    "auto": (None, "mkc with scale, kernels, C and balance left open"),
     "cluster": ("CONFIG", "cluster to run on, as in cluster_configs"),
     f"{PREFIX}n_clusters": ("N", "number of clusters"),
     f"{PREFIX}kernels": ("A,B", "kernels by name, such as linear,gaussian:0.5"),
@@ -231,12 +231,20 @@ def read_params(path: Path) -> dict[str, Any]:
 
 
 def resolve(
-    method: str | None, stored: Mapping[str, Any], given: Mapping[str, str], where: Any
+    method: str | None,
+    stored: Mapping[str, Any],
+    given: Mapping[str, str],
+    where: Any,
+    default: str | None = None,
 ) -> tuple[str, type[RowClusterer], dict[str, Any]]:
-    """The method, its estimator and a plain value for every parameter; the command line wins."""
+    """The method, its estimator and a plain value for every parameter; the command line wins.
+
+    Where no method is given it is `default`, or else the first of all.
+    """
     stored = dict(stored)
-    in_file = stored.pop("method", None)
-    name = method or in_file or next(iter(ESTIMATORS))
+    method = method or stored.pop("method", None)
+    stored.pop("method", None)
+    name = method or default or next(iter(ESTIMATORS))
     cls = method_class(name)
     known = parameters(cls)
     values = {k: p.default for k, p in known.items()}
@@ -244,6 +252,11 @@ def resolve(
         own = _own_name(key, name, known, where)
         values[own] = known[own].parse(value) if isinstance(value, str) else value
     for key, text in given.items():
+        if key not in known and method is None:
+            raise UserError(
+                f"{flags(key)[0]} is an option of single methods: name one with --method, such as "
+                f"--method {methods_with(key)[0]} ({_having(key)})."
+            )
         if key not in known:
             raise UserError(f"The method {name!r} has no parameter {key}; {_having(key)}.")
         values[key] = known[key].parse(text)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dmkc.importing import names_when_asked
 
 if TYPE_CHECKING:
+    from dmkc.clusterers.auto import AutoClustering
     from dmkc.clusterers.kmeans.consensus import ConsensusClustering
     from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
     from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dmkc.clusterers.planes.planes import NonparallelPlaneClustering
 
 __all__ = [
+    "AutoClustering",
     "ConsensusClustering",
     "HierarchicalKernelKMeans",
     "KMeans",
@@ -33,6 +35,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = names_when_asked(
         __name__,
         {
+            "AutoClustering": "auto",
             "ConsensusClustering": "kmeans.consensus",
             "HierarchicalKernelKMeans": "kmeans.hierarchical",
             "KMeans": "kmeans.kmeans",

@@ -158,6 +158,15 @@ class Described:
             "scans": self.n_scans_,
         }
 
+    @property
+    def _shown(self) -> Any:
+        """The estimator that pictures are drawn of."""
+        return self
+
+    def _verdict(self) -> str | None:
+        """Whether there are clusters, in a sentence, where the method has looked for that."""
+        return None
+
     def _chances(self, X: TableLike) -> PerRow | None:
         """`predict_proba`, where there is one that can be asked."""
         return None

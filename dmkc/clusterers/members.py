@@ -145,7 +145,7 @@ class Refits:
                 half = np.flatnonzero(np.isin(numbers, rng.permutation(count)[:size]))
                 again = clone(estimator).set_params(random_state=int(rng.integers(2**31)))
                 weights = None if self.weights is None else self.weights[half]
-                with _unheard():
+                with unheard():
                     models.append(again.fit(form(rows[half]), None, weights).model_)
             labelings = [each.label_pipeline()(rows) for each in models]
             reference = model.label_pipeline()(rows)
@@ -155,7 +155,7 @@ class Refits:
 
 
 @contextlib.contextmanager
-def _unheard() -> Iterator[None]:
+def unheard() -> Iterator[None]:
     """Fits that nobody has asked for: nobody is told of them, and no journal records them."""
     token = recorder.set(None)
     try:

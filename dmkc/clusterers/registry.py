@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dmkc.clusterers.auto import AutoClustering
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.kmeans.consensus import ConsensusClustering
 from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
@@ -30,6 +31,7 @@ class Estimators(Registry[RowClusterer]):
 
 ESTIMATORS = Estimators("dmkc.estimators", "estimator", RowClusterer)  # type: ignore[type-abstract]
 _BUILT_IN: dict[str, type[RowClusterer]] = {
+    "auto": AutoClustering,
     "mkc": MultipleKernelClustering,
     "planes": NonparallelPlaneClustering,
     "skmmc": SparseKernelMMC,

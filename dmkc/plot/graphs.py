@@ -77,6 +77,7 @@ def anchor_graph(
     'first principal component'
     """
     check_is_fitted(model)
+    model = model._shown
     if not isinstance(model, SpectralClustering):
         raise UserError(f"{type(model).__name__} {NO_GRAPH}")
     plan, anchors, partition = model.model_.embedding.plan, model.anchors_, model.model_

@@ -32,6 +32,7 @@ def kernel_names(model: Any) -> list[str]:
     ['Linear', 'Polynomial, degree 2', 'Gaussian, width 0.5']
     """
     check_is_fitted(model)
+    model = model._shown
     names = [_with_columns(kernel) for kernel in bound(model._kernels(), model._views())]
     widths = [kernel.found_width for kernel in model.kernels_]
     return [

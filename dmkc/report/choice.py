@@ -35,8 +35,8 @@ def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup
         offered = "Which rows each choice puts together, on two principal components."
         for i, ax in enumerate(plot.alternatives(model, drawn)):
             cards.append(_card(f"choice{i + 1}", ax, offered))
-    table = _numbers(records) if numbers else _candidates(records)
-    return [page.gallery(cards), *table]
+    made = _numbers if numbers else _methods if "candidate" in records[0] else _candidates
+    return [page.gallery(cards), *made(records)]
 
 
 def _card(name: str, ax: Any, words: str) -> Markup:
@@ -77,6 +77,28 @@ def _candidates(records: list[NamedValues]) -> list[Markup]:
     words = (
         f"The best of {len(records)} candidates; larger is better in all criteria. What they ask "
         "is on the page about choosing without labels."
+    )
+    return [page.paragraph(words, "small"), page.table(head, rows)]
+
+
+def _methods(records: list[NamedValues]) -> list[Markup]:
+    """Candidates of all methods."""
+    names = ("agreement", "neighbours", "clearness")
+    head = ("method", "choice", "score", *names)
+    rows = [
+        (
+            r["candidate"],
+            "" if r["alternative"] is None else r["alternative"] + 1,
+            _number(r["score"]),
+            *(_number(r[name]) for name in names),
+        )
+        for r in records[:SHOWN]
+    ]
+    words = (
+        f"The best of {len(records)} candidates. Agreement: how far other families of methods find "
+        "the same clusters (adjusted Rand index). Neighbours: the share of rows whose nearest rows "
+        "tell their cluster. Clearness: the share of edges to nearest rows that stay inside a "
+        "cluster, beyond what chance leaves there."
     )
     return [page.paragraph(words, "small"), page.table(head, rows)]
 

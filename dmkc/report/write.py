@@ -93,7 +93,9 @@ def write_report(
     _, drawn = plot.sample(X, SAMPLE)
     names = [*map(printable, rows.column_names or ())]
     names = names or [f"column {j}" for j in range(rows.n_columns)]
+    verdict = model._verdict()
     body = [
+        *([] if verdict is None else [page.paragraph(verdict, "verdict")]),
         page.bullets(facts.cautions(model, sizes), "warnings"),
         page.bullets(notes, "notes"),
         page.section("What was found", _pictures(model, drawn, labels)),

@@ -147,12 +147,25 @@ class RecordingEngine(Engine):
                 if "answer" in record:
                     return record["answer"]
                 return self._inner.scan(scan, _real(blocks), grid)  # too large to be recorded
-            log.warning(
-                "The recorded run took another course from here on (other versions or another "
-                "kind of machine?); the fit goes on by itself."
-            )
-            self._journal.forget_rest()
+            self._take_another_course()
         return self._written(scan, question, self._inner.scan(scan, _real(blocks), grid))
+
+    def remember(self, name: str, make: Callable[[], Any]) -> Any:
+        if self._journal.replaying:
+            record = self._journal.read()
+            if record.get("remembered") == name:
+                return record["value"]
+            self._take_another_course()
+        whole = to_bytes({"remembered": name, "value": make()})
+        self._journal.append(whole)
+        return from_bytes(whole)["value"]
+
+    def _take_another_course(self) -> None:
+        log.warning(
+            "The recorded run took another course from here on (other versions or another "
+            "kind of machine?); the fit goes on by itself."
+        )
+        self._journal.forget_rest()
 
     def scan_together(self, asked: Sequence[Asked]) -> list[Node]:
         """Each has a record of its own, so that a run may go on where other scans share a pass."""

@@ -27,6 +27,7 @@ import psutil
 from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker
 from distributed.comm import CommClosedError
+from distributed.protocol.pickle import dumps
 
 from dmkc.data import Lazy, Read
 from dmkc.scan.base import Scan
@@ -49,6 +50,10 @@ log = logging.getLogger("dmkc")
 FAN_IN = 32
 TASKS_A_THREAD = 16
 """At most, where blocks are read anew: enough to keep workers evenly busy."""
+FEW_TASKS = 4
+"""For every worker: what only so many tasks need is sent with each of them."""
+LARGE_VALUE = 1 << 18
+"""Bytes from which on a value that many tasks need is sent to every worker once."""
 ATTEMPTS = 5
 SPENT_SCANS = 32
 MOST_LEVEL = 64
@@ -313,11 +318,20 @@ class ClusterEngine(Engine):
                 homes[f"{name}-{number}-{block.start}"] = home
                 values.append(computed.get(block.start) or self._value(block))
         if homes:
-            made = self._map(make_value, homes, values, make=make)
+            made = self._map(make_value, homes, values, make=self._sent(make, len(homes)))
             starts = [block.start for _, block in spread if block.start not in futures]
             futures.update(zip(starts, made, strict=True))
         placed = [Placed(futures[b.start], b.start, b.stop, home, make, b) for home, b in spread]
         return sorted(placed, key=lambda p: p.start)  # runs of a worker need not be contiguous
+
+    def _sent(self, value: Any, tasks: int) -> Any:
+        """What many tasks need: sent to every worker once if it is large, and not with each task.
+
+        A worker would hold a copy for every task that waits there.
+        """
+        if tasks <= FEW_TASKS * len(self._workers()) or len(dumps(value)) < LARGE_VALUE:
+            return value
+        return self.client.scatter(value, broadcast=True, hash=False)
 
     def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
         """Futures of lazy blocks, from one graph."""

@@ -235,6 +235,10 @@ class Engine(ABC):
         most = block_bytes_for(self.memory / self.threads, LARGE_BLOCK_BYTES)
         return Grid.plan(n_rows, width, self.block_bytes, self.threads, leaf_rows, most)
 
+    def remember(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` finds; a run that is taken up again finds it written down."""
+        return make()
+
     def once(self, what: Hashable, make: Callable[[], list[Block]]) -> list[Block]:
         """Blocks that are made once for all fits that run together."""
         return make()

@@ -73,6 +73,9 @@ class MeteringEngine(Engine):
     def local(self) -> Engine:
         return MeteringEngine(self._inner.local(), self._meter, on_subset=True)
 
+    def remember(self, name: str, make: Callable[[], Any]) -> Any:
+        return self._inner.remember(name, make)
+
     def bring(self, blocks: Sequence[Block]) -> list[Block]:
         return self._held("rows", blocks, lambda: self._inner.bring(blocks))
 

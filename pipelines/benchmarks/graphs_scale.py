@@ -1,7 +1,8 @@
 """Neighbour graphs on up to 20 million rows of the published shapes, two workers of 2 GB each.
 
     python pipelines/benchmarks/graphs_scale.py [--peers PYTHON] [--shapes flower ...] \\
-        [--methods "dmkc spectral" ...] [--times 0.01] [--out kept] [--folder DIR] [--page]
+        [--methods "dmkc spectral" ...] [--no-growth] [--times 0.01] [--out kept] [--folder DIR] \\
+        [--page]
 
 Rows are imitations of the shapes of Huang et al. (2020) at the published sizes, and two bananas at
 all of these sizes, for the growth of the time with the rows.  Every fit is a process of its own and
@@ -71,10 +72,10 @@ rows.
 """.strip()
 
 
-def sizes(shapes: list[str], times: float) -> list[tuple[str, int]]:
+def sizes(shapes: list[str], times: float, growth: bool = True) -> list[tuple[str, int]]:
     """Shapes and rows: each at its published size, then the one whose growth is measured."""
     each = [(shape, SHAPES[shape].rows) for shape in shapes]
-    if GROWTH in shapes:
+    if growth and GROWTH in shapes:
         each += [(GROWTH, s.rows) for s in SHAPES.values() if (GROWTH, s.rows) not in each]
     return [(shape, max(1000, int(n * times))) for shape, n in each]
 
@@ -170,6 +171,7 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--methods", nargs="+", default=list(USUAL), choices=known)
     parser.add_argument("--times", type=float, default=1.0, help="multiplies numbers of rows")
+    parser.add_argument("--no-growth", action="store_true", help="published sizes only")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--memory", default="2GB", help="limit of each worker")
     parser.add_argument("--peer-memory", default="16GB", help="limit of a fit in memory")
@@ -180,7 +182,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()
     cells = Cells(options.out / "graphs-scale.jsonl", ("shape", "rows", "method", "seed"))
-    for shape, n in [] if options.page else sizes(options.shapes, options.times):
+    for shape, n in (
+        [] if options.page else sizes(options.shapes, options.times, not options.no_growth)
+    ):
         fill(shape, n, cells, options)
     write_page(cells, options)
 

@@ -9,7 +9,7 @@ import pytest
 from dmkc.cli import main
 from dmkc.datasets import make_blobs
 
-FAST = ("--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
+FAST = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zarr
 
-FAST = ("--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
+FAST = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
 LOCAL = "kind: local\nworkers: 1\n"
 
 

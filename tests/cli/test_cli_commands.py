@@ -252,7 +252,8 @@ def test_as_a_process(shared_run, tmp_path):
 def test_a_real_interruption(shared_run, tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(60_000, 60)))
-    command = [sys.executable, "-m", "dmkc", "fit", "big.npy", "--out", "run", "--tol", "1e-9"]
+    command = [sys.executable, "-m", "dmkc", "fit", "big.npy", "--method", "mkc"]
+    command += ["--out", "run", "--tol", "1e-9"]
     running = subprocess.Popen(
         command,
         cwd=tmp_path,

@@ -84,6 +84,9 @@ def test_params_file_and_command_line(fit, call, x, tmp_path):
     assert dmkc.load(tmp_path / "c" / "model.zarr").kernels_ == [dmkc.Gaussian(gamma=0.1)]
 
 
+MKC = ("--method", "mkc")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
@@ -94,9 +97,10 @@ def test_params_file_and_command_line(fit, call, x, tmp_path):
         ("p.json", "{", "cannot be read"),
         ("p.ini", "C=1", "must end in"),
         ("p.yaml", "method: k-medians", "no method"),
-        ("p.yaml", "C: many", "must be a number"),
+        ("p.yaml", "method: mkc\nC: many", "must be a number"),
+        ("p.yaml", "C: 1", "the method 'auto' has no such parameter; mkc"),
         ("p.yaml", "max_iter: 2.5", "max_iter"),
-        ("p.yaml", "kernels: [{kind: gaussian, wide: 1}]", "no parameter"),
+        ("p.yaml", "method: mkc\nkernels: [{kind: gaussian, wide: 1}]", "no parameter"),
     ],
 )
 def test_bad_params_files(call, x, tmp_path, name, text, sentence):
@@ -111,16 +115,20 @@ def test_bad_params_files(call, x, tmp_path, name, text, sentence):
     [
         (("--clusters", "two"), "not a whole number"),
         (("--clusters", "0"), "n_clusters"),
-        (("--kernels", "gausian"), "Did you mean 'gaussian'"),
-        (("--kernels", "gaussian:wide"), "not a number"),
-        (("--scale", "standrad"), "Did you mean 'standard'"),
-        (("--C", "-1"), "greater than 0"),
-        (("--C", "x"), "must be a number"),
-        (("--balance", "defualt"), "must be a number"),
-        (("--init", "nothing"), "Unknown init"),
-        (("--init", "none.npy"), "There is no file"),
-        (("--landmarks", "gone.npy"), "There is no file"),
-        (("--landmarks", "unifrom"), "Did you mean 'uniform'"),
+        (
+            ("--kernels", "linear"),
+            "--kernels is an option of single methods: name one with --method",
+        ),
+        ((*MKC, "--kernels", "gausian"), "Did you mean 'gaussian'"),
+        ((*MKC, "--kernels", "gaussian:wide"), "not a number"),
+        ((*MKC, "--scale", "standrad"), "Did you mean 'standard'"),
+        ((*MKC, "--C", "-1"), "greater than 0"),
+        ((*MKC, "--C", "x"), "must be a number"),
+        ((*MKC, "--balance", "defualt"), "must be a number"),
+        ((*MKC, "--init", "nothing"), "Unknown init"),
+        ((*MKC, "--init", "none.npy"), "There is no file"),
+        ((*MKC, "--landmarks", "gone.npy"), "There is no file"),
+        ((*MKC, "--landmarks", "unifrom"), "Did you mean 'uniform'"),
         (("--method", "other"), "no method"),
         (("--clustres", "2"), "did you mean --clusters?"),
         (("--columns", "a", "b"), "lists are written with commas"),
@@ -226,7 +234,7 @@ def test_failures_are_not_called_mistakes(fit, x, tmp_path, monkeypatch):
 
 
 def test_progress_and_warnings(call, x, tmp_path):
-    words = ("fit", x, "--out", "run", "--no-report", "--seed", "0", "--rank", "20")
+    words = ("fit", x, *MKC, "--out", "run", "--no-report", "--seed", "0", "--rank", "20")
     said = call(*words, "--verbose", "--max-iter", "1", "--tol", "1e-6")
     assert "round 1" in said.err and "dmkc: warning: " in said.err
     assert "warning" in (tmp_path / "run" / "log.txt").read_text()

@@ -13,7 +13,7 @@ def x(tmp_path, data):
 
 
 def test_a_plan_is_printed_and_written(call, x, tmp_path):
-    said = call("plan", x, "--clusters", 2, "--rank", 20, "--json", "plan.json")
+    said = call("plan", x, "--method", "mkc", "--clusters", 2, "--rank", 20, "--json", "plan.json")
     found = json.loads((tmp_path / "plan.json").read_text())
     assert found["rows"] == 200 and found["method"] == "MultipleKernelClustering"
     lines = dict(line.split("  ", 1) for line in said.out.splitlines() if line[0] != " ")

@@ -32,7 +32,7 @@ def big(tmp_path):
     return "big.npy"
 
 
-FAST = ("--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
+FAST = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--seed", "0", "--init", "k-means")
 MORE = ("--sample-rows", "300", "--dtype", "float32")
 
 
@@ -72,7 +72,7 @@ def test_a_run_is_taken_up_again(call, fit, big, tmp_path, dies):
 
 def test_a_seed_that_was_drawn_is_kept(call, big, tmp_path, dies):
     dies["left"] = 4
-    words = ("--rank", "20", *MORE, "--no-report", "--quiet")
+    words = ("--method", "mkc", "--rank", "20", *MORE, "--no-report", "--quiet")
     call("fit", big, *words, "--out", "run", code=130)
     dies["left"] = 10**9
     call("fit", "--resume", "run", "--quiet")
@@ -95,7 +95,7 @@ def test_nothing_to_resume(call, fit, x_file, tmp_path):
     assert "There is no run" in call("fit", "--resume", "run", code=2).err
     (tmp_path / "run").mkdir()
     assert "There is no run" in call("fit", "--resume", "run", code=2).err
-    said = call("fit", x_file, "--resume", "run", "--rank", "20", "--no-report")
+    said = call("fit", x_file, "--resume", "run", "--no-report")
     assert "no run at run yet" in said.err and (tmp_path / "run" / "labels.zarr").exists()
 
 
@@ -111,7 +111,7 @@ def test_a_run_that_was_killed_at_once_is_begun_anew(call, x_file, tmp_path, lef
     for name, text in left.items():
         (tmp_path / "run" / name).write_text(text)
     assert "There is no run" in call("fit", "--resume", "run", code=2).err
-    call("fit", x_file, "--resume", "run", "--rank", "20", "--no-report", "--quiet")
+    call("fit", x_file, "--resume", "run", "--no-report", "--quiet")
     assert runs.is_finished(tmp_path / "run")
     assert not list((tmp_path / "run").glob(".*.part"))
 

@@ -27,7 +27,7 @@ def views(tmp_path, monkeypatch):
     return [f"--view={name}" for name in ("pixels=pixels.zarr", "text=text.npy", "table=table.csv")]
 
 
-@pytest.mark.parametrize("method", ["mkc", "odm", "hmkkm", "kmeans", "planes", "spectral"])
+@pytest.mark.parametrize("method", ["auto", "mkc", "odm", "hmkkm", "kmeans", "planes", "spectral"])
 def test_fit_and_predict(views, method, capsys):
     words = ["fit", *views, "--method", method, "--seed", "0", "--truth", "y.npy", "--out", "run"]
     assert main([*words, "--quiet"]) == 0
@@ -43,7 +43,19 @@ def test_fit_and_predict(views, method, capsys):
 
 def test_kernels_of_views(views):
     bank = "linear@pixels,gaussian:0.5@*"
-    words = ["fit", *views, "--kernels", bank, "--seed", "0", "--quiet", "--out", "run"]
+    words = [
+        "fit",
+        *views,
+        "--method",
+        "mkc",
+        "--kernels",
+        bank,
+        "--seed",
+        "0",
+        "--quiet",
+        "--out",
+        "run",
+    ]
     assert main(words) == 0
     weights = json.loads(Path("run/metrics.json").read_text())["kernel_weights"]
     assert len(weights) == 4 and "linear of pixels" in next(iter(weights))
@@ -62,7 +74,10 @@ def test_other_commands(views, command, capsys):
         (["--view", "a=pixels.zarr", "text.npy"], "Either INPUT or at least one --view"),
         (["--view", "a=absent.npy"], "nothing at absent.npy"),
         (["--view", "a=table.csv", "--columns", "age"], "go with one INPUT"),
-        (["--view", "a=pixels.zarr", "--kernels", "linear@b"], "unknown column or view 'b'"),
+        (
+            ["--view", "a=pixels.zarr", "--method", "mkc", "--kernels", "linear@b"],
+            "unknown column or view 'b'",
+        ),
         ([], "INPUT (or --view)"),
     ],
 )

@@ -15,7 +15,20 @@ from dmkc.datasets import make_blobs
 
 PROJECT = Path(__file__).parents[2]
 SOURCES = ("dmkc", "pyproject.toml", "README.md", "LICENSE")
-FIT = ("fit", "x.npy", "--clusters", "2", "--seed", "0", "--rank", "20", "--out", "run")
+FIT = (
+    "fit",
+    "x.npy",
+    "--method",
+    "mkc",
+    "--clusters",
+    "2",
+    "--seed",
+    "0",
+    "--rank",
+    "20",
+    "--out",
+    "run",
+)
 LOAD = """
 import numpy as np, zarr, dmkc
 rows, labels = np.load("x.npy"), zarr.open_array(store="run/labels.zarr", mode="r")[:]

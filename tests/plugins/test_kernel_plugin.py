@@ -60,7 +60,8 @@ def test_features_are_ranks_and_chunks_do_not_matter():
 
 def test_from_the_command_line_and_in_model_files(command, tmp_path):
     np.save(tmp_path / "x.npy", heavy_tails())
-    fit = ("fit", tmp_path / "x.npy", "--kernels", "ranks,gaussian:0.5", "--seed", 0)
+    fit = ("fit", tmp_path / "x.npy", "--method", "mkc")
+    fit += ("--kernels", "ranks,gaussian:0.5", "--seed", 0)
     done = command(*fit, "--out", tmp_path / "run", DMKC_PLUGINS=str(PLUGIN))
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "run" / "report.html").read_text()

@@ -141,10 +141,8 @@ def test_the_command_line_chooses(tmp_path, given, capsys):
     X, _ = groups(4)
     np.save(tmp_path / "x.npy", X)
     out = tmp_path / "run"
-    code = main(
-        ["fit", str(tmp_path / "x.npy"), "--clusters", given, "--seed", "0", "--out", str(out)]
-    )
-    assert code == 0
+    words = ["fit", str(tmp_path / "x.npy"), "--method", "mkc", "--clusters", given]
+    assert main([*words, "--seed", "0", "--out", str(out)]) == 0
     found = json.loads((out / "metrics.json").read_text())
     assert found["clusters"] == 4 and len(found["cluster_sizes"]) == 4
     assert max(found["clusters_tried"], key=found["clusters_tried"].get) == "4"

@@ -18,7 +18,19 @@ from dmkc.scan.cluster import ClusterEngine
 
 pytestmark = pytest.mark.slow
 SETTINGS = {"random_state": 0, "rank": 20, "sample_rows": 500, "dtype": "float32"}
-FIT = ("--seed", "0", "--rank", "20", "--sample-rows", "500", "--dtype", "float32", "--no-report")
+FIT = (
+    "--method",
+    "mkc",
+    "--seed",
+    "0",
+    "--rank",
+    "20",
+    "--sample-rows",
+    "500",
+    "--dtype",
+    "float32",
+    "--no-report",
+)
 
 
 @pytest.fixture(scope="module")

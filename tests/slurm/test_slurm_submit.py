@@ -15,7 +15,19 @@ import zarr
 from dmkc.cli import main
 
 pytestmark = pytest.mark.slow
-FIT = ("--rank", "20", "--seed", "0", "--sample-rows", "500", "--dtype", "float32", "--no-report")
+FIT = (
+    "--method",
+    "mkc",
+    "--rank",
+    "20",
+    "--seed",
+    "0",
+    "--sample-rows",
+    "500",
+    "--dtype",
+    "float32",
+    "--no-report",
+)
 
 
 def labels_of(run):

@@ -116,7 +116,8 @@ def embedded_points(
     if rows.make is not None:
         make = Composed(rows.make, make)
     width, double = embedding.n_dimensions, np.dtype(np.float64)
-    if 8 * rows.n_rows * width <= rows.engine.memory:
+    held = 0 if rows.make is not None else rows.width * rows.dtype.itemsize
+    if rows.n_rows * (8 * width + held) <= rows.engine.memory:
         rows.n_scans += 1
         blocks = rows.engine.hold(make, rows.blocks, "embedding")
         return SpreadRows(rows.engine, rows.grid, blocks, width, double, None), mean_square

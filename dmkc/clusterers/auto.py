@@ -1,0 +1,252 @@
+"""One estimator that chooses among all methods, and says when there is nothing to find."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dmkc.clusterers.base import seed_of
+from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
+from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.members import as_given, unheard
+from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
+from dmkc.clusterers.spread import Layout
+from dmkc.data import Rows, as_rows
+from dmkc.errors import UserError
+from dmkc.progress import Progress
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.typing import NamedValues, PerRow, TableLike
+
+
+class AutoClustering(RowClusterer):
+    """The method, its settings and the number of clusters are chosen without labels.
+
+    Candidates of all families of methods, with columns as they are and standardised, are fitted to
+    a sample of the rows.  The one that other families agree with most, and whose clusters have
+    valleys between them, is fitted to all rows.  The sample is compared with clouds that have no
+    clusters as well, and the verdict says whether there is evidence of any.
+
+    Attributes
+    ----------
+    labels_ : labels of the rows, in the form of X.
+    verdict_ : str, "clear clusters", "some structure" or "no evidence of clusters".
+    evidence_ : float, by how many standard deviations the rows can be cut better than the clouds
+        without clusters that they are most like; below 3.5 there is no evidence.
+    confidence_ : float, how far other families of methods find the same clusters, or how clear
+        the valleys between clusters are beside those of other clusterings, whichever is more; 0
+        to 1.
+    method_ : str, the chosen method, and
+    parameters_ : dict, what it was given.
+    estimator_ : the chosen estimator, fitted.
+    candidates_ : list of dict, one per candidate, best first.
+    numbers_ : list of dict, one per number of clusters that was tried.
+    alternatives_ : list of dict, `method` and `parameters` of other clusterings that differ
+        clearly from the chosen one; see `alternative`.
+    cut_ : list of str, candidates that `max_seconds` has cut.
+    objective_, start_, n_iter_, converged_, history_, model_ : of the chosen estimator.
+    n_scans_ : int, passes over all rows.
+
+    Examples
+    --------
+    >>> from dmkc import AutoClustering
+    >>> from dmkc.datasets import make_rings
+    >>> X, y = make_rings(600, noise=0.05, seed=0)
+    >>> model = AutoClustering(random_state=0).fit(X)
+    >>> model.n_clusters_, model.verdict_
+    (2, 'clear clusters')
+    """
+
+    summary = "the best of all methods, and whether there are clusters at all"
+    declared = (
+        shared.N_CLUSTERS.but(
+            kind=IntegerOrRange(("auto",)),
+            default="auto",
+            text="""Number of clusters.  A pair such as (2, 8) is a range to choose from; "auto"
+            tries up to 10, and is 1 where there is no evidence of clusters.""",
+        ),
+        shared.SAMPLE_ROWS.but(
+            default=1000, text="Rows that candidates are fitted to and compared on."
+        ),
+        Parameter(
+            "max_seconds",
+            Number(above=0.0, none=True),
+            None,
+            """After so many seconds no more candidates are begun; `cut_` names those that were
+            not.  None tries all, so that the same seed gives the same labels.""",
+        ),
+        *shared.RUNNING,
+    )
+    verdict_: str
+    evidence_: float
+    confidence_: float
+    method_: str
+    parameters_: dict[str, Any]
+    candidates_: list[NamedValues]
+    numbers_: list[NamedValues]
+    alternatives_: list[dict[str, Any]]
+    cut_: list[str]
+
+    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
+        """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored."""
+        from dmkc.selection.auto import ADVICE, Wanted, choose  # which make all estimators
+
+        own, seed = self._checked(), seed_of(self.random_state)
+        rows, progress = as_rows(X), Progress(self.verbose, 0.0)
+        engine, began = open_engine(self.client, self), time.perf_counter()
+        asked = own["n_clusters"]
+        fewest, most = shared.cluster_range(asked, rows.n_rows)
+        wanted = Wanted(fewest, most, asked == "auto", own["sample_rows"], own["max_seconds"], seed)
+        with one_blas_thread():
+            found = choose(rows, engine, wanted, sample_weight)
+        progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
+        chosen = found.recipe.estimator(
+            random_state=seed, verbose=self.verbose, client=self.client
+        ).fit(X, sample_weight=sample_weight)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name, value in vars(chosen).items():
+            if name.endswith("_") or name == "_refits":
+                setattr(self, name, value)
+        self.method_, self.parameters_ = found.recipe.method, dict(found.recipe.parameters)
+        self.verdict_, self.evidence_ = found.verdict, found.evidence
+        self.confidence_, self.candidates_ = found.confidence, found.records
+        self.numbers_, self.cut_ = found.numbers, found.cut
+        self.alternatives_ = [
+            {"method": other.method, "parameters": other.parameters} for other in found.alternatives
+        ]
+        self.n_scans_ = 1 + chosen.n_scans_
+        if asked != "auto" and self.n_clusters_ > 1 and not found.is_evident:
+            warnings.warn(ADVICE[found.verdict], stacklevel=2)
+        return self
+
+    @property
+    def estimator_(self) -> Any:
+        """The chosen estimator, fitted."""
+        check_is_fitted(self)
+        made = self._unfitted(self.method_, self.parameters_)
+        for name, value in vars(self).items():
+            if (name.endswith("_") and name not in OWN) or name == "_refits":
+                setattr(made, name, value)
+        return made
+
+    def alternative(self, which: int = 0) -> Any:
+        """An unfitted estimator of another clustering, by its place in `alternatives_`."""
+        check_is_fitted(self)
+        if not 0 <= which < len(self.alternatives_):
+            raise UserError(
+                f"There are {len(self.alternatives_)} alternatives, numbered from 0, not {which}."
+            )
+        other = self.alternatives_[which]
+        return self._unfitted(other["method"], other["parameters"])
+
+    def _unfitted(self, method: str, parameters: dict[str, Any]) -> Any:
+        from dmkc.clusterers.registry import ESTIMATORS
+
+        return ESTIMATORS[method](
+            **parameters, random_state=self.random_state, verbose=self.verbose, client=self.client
+        )
+
+    def predict_proba(self, X: TableLike) -> PerRow:
+        """For every row and cluster, the chance that a fit of other rows would put it there."""
+        return self.estimator_.predict_proba(X)
+
+    def outlier_scores(self, X: TableLike) -> PerRow:
+        """How much thinner it is around every row than around the rows of the fit near it."""
+        return self.estimator_.outlier_scores(X)
+
+    @available_if(lambda self: self._has_scores)
+    def decision_function(self, X: TableLike) -> PerRow:
+        """Scores of every row, where the chosen method has them."""
+        return self.estimator_.decision_function(X)
+
+    def transform(self, X: TableLike) -> PerRow:
+        """What the chosen model makes of every row of `X`."""
+        return self.estimator_.transform(X)
+
+    def _layout(self, rows: Rows, engine: Engine) -> Layout:
+        return KMeans()._layout(rows, engine)
+
+    def _facts(self) -> Facts:
+        return [
+            ("verdict", self.verdict_),
+            ("evidence", f"{self.evidence_:.1f} standard deviations"),
+            ("chosen method", self.method_),
+            *self.estimator_._facts(),
+        ]
+
+    @property
+    def _shown(self) -> Any:
+        return self.estimator_
+
+    def _verdict(self) -> str:
+        from dmkc.selection.auto import ADVICE
+
+        return ADVICE[self.verdict_]
+
+    def _pictures(self) -> list[Picture]:
+        return self.estimator_._pictures()
+
+    def _metrics(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict_,
+            "evidence": round(self.evidence_, 2),
+            "method": self.method_,
+            **self.estimator_._metrics(),
+        }
+
+    def _chances(self, X: TableLike) -> PerRow | None:
+        return self.estimator_._chances(X)
+
+    def _choice(self) -> Choice | None:
+        if not self.candidates_:
+            return None
+        others = [
+            FittedWhenAsked(self.alternative(i), self._views())
+            for i in range(len(self.alternatives_))
+        ]
+        return Choice(self.candidates_, self.confidence_, [self.model_, *others])
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self.estimator_._dtype
+
+
+@dataclass(frozen=True)
+class FittedWhenAsked:
+    """Another clustering, which is fitted to the rows that it is to label."""
+
+    estimator: Any
+    views: dict[str, tuple[int, int]]
+
+    def label_pipeline(self) -> Callable[[np.ndarray], np.ndarray]:
+        def label(rows: np.ndarray) -> np.ndarray:
+            with unheard():
+                made = self.estimator.set_params(verbose=0).fit(as_given(rows, self.views, None))
+            return np.asarray(made.labels_)
+
+        return label
+
+
+OWN = tuple(name for name in AutoClustering.__annotations__ if name.endswith("_"))
+"""Fitted values that are not of the chosen estimator."""
+
+
+def _of_the_chosen(name: str) -> Any:
+    def look(self: AutoClustering) -> Any:
+        from dmkc.clusterers.registry import ESTIMATORS
+
+        chosen = vars(self).get("method_")
+        return getattr(RowClusterer if chosen is None else ESTIMATORS[chosen], name)
+
+    return property(look)
+
+
+for _name in ("_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised"):
+    setattr(AutoClustering, _name, _of_the_chosen(_name))

@@ -1,0 +1,250 @@
+"""Candidates of all families of methods, fitted to a sample, and the best of them without labels.
+
+Three things speak for a candidate: that candidates of other families find the same clusters
+(agreement); that the nearest neighbours of a row tell its cluster (neighbours); and that few edges
+to nearest neighbours leave a cluster (clearness).  Clearness counts only where there are valleys
+between clusters, for elsewhere it knows nothing, but then it counts most; and less if a cluster is
+much smaller than the others, since a few rows far from all others are cut off at no cost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.mixture import GaussianMixture
+
+from dmkc.clusterers.members import unheard
+from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.clusterers.sampled import MIXTURE_COLUMNS, leading_components
+from dmkc.errors import UserError
+from dmkc.scan.engine import ThreadEngine, shared
+from dmkc.selection.scores import agreements, standardised
+from dmkc.selection.structure import FLOOR, leaks, nearest_rows, telling
+from dmkc.typing import NamedValues, TableLike
+
+SCALES = (None, "standard")
+GRAPH_SIZES = (7, 12, 25)
+"""Neighbours of the graphs of spectral candidates."""
+MIXTURE_BANK = ["linear", "polynomial:2", "gaussian:0.5"]
+GRAPH_BANK = ["linear", "neighbours:12"]
+CLEAR = 0.95
+"""Clearness from which on it counts."""
+WEIGHT_OF_CLEARNESS = 3.0
+SMALL = 0.5
+"""A smallest cluster below this part of an equal share lowers what clearness counts for."""
+RIVAL = 2.0
+"""Candidates whose clusters leak at most so many times as those of the best are its rivals."""
+K_MEANS = "k-means"
+WITNESS = "mixture"
+"""A family that is asked, and never chosen: nothing here could label new rows as it does."""
+MOST_WORK = 4e8
+"""Rows x columns x columns up to which candidates with costly starts take part."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method and its parameters, in plain values."""
+
+    method: str
+    parameters: dict[str, Any]
+    family: str
+
+    def estimator(self, **more: Any) -> Any:
+        return ESTIMATORS[self.method](**self.parameters | more)
+
+    def __str__(self) -> str:
+        words = [f"{k}={v}" for k, v in self.parameters.items() if k != "n_clusters"]
+        return f"{self.method} ({', '.join(words)})" if words else self.method
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A clustering of the sample and how it was made; a witness has no recipe."""
+
+    family: str
+    recipe: Recipe | None
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Candidates that were fitted, and those that a limit of time has cut."""
+
+    candidates: list[Candidate]
+    cut: list[Recipe] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Candidates, and what speaks for each."""
+
+    candidates: list[Candidate]
+    agreement: np.ndarray
+    """Mean adjusted Rand index with the candidates of every other family."""
+    neighbours: np.ndarray
+    """Share of the rows of a cluster whose neighbours tell it, mean of the clusters."""
+    clearness: np.ndarray
+    """One less the mean leak of the clusters."""
+    valleys: np.ndarray
+    """What clearness counts for, 0 to 1."""
+    whole: np.ndarray
+    """Whether no cluster is missing."""
+    together: np.ndarray
+    """Adjusted Rand index of every pair."""
+
+    @cached_property
+    def score(self) -> np.ndarray:
+        score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
+        return np.where(self.whole, score, score - 10.0)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Candidates that can be chosen, best first."""
+        by_score = np.argsort(-self.score, kind="stable").tolist()
+        return [i for i in by_score if self.candidates[i].recipe is not None]
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure the best one is, 0 to 1.
+
+        Either other families find its clusters, k-means not least; or there are valleys between
+        them that are clearer than those of any different clustering.
+        """
+        best = self.order[0]
+        plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
+        agreed = min(self.agreement[best], max(self.together[best, plain], default=0.0) ** 2)
+        leak = 1.0 - self.clearness + FLOOR
+        rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
+        least = self.together[best, rivals].min() if rivals.any() else 0.0
+        return float(np.clip(max(agreed, self.valleys[best] * least), 0.0, 1.0))
+
+    def records(self) -> list[NamedValues]:
+        """How every candidate was made and what speaks for it, best first."""
+        return [
+            {
+                "candidate": str(self.candidates[i].recipe),
+                "family": self.candidates[i].family,
+                "agreement": float(self.agreement[i]),
+                "neighbours": float(self.neighbours[i]),
+                "clearness": float(self.clearness[i]),
+                "score": float(self.score[i]),
+            }
+            for i in self.order
+        ]
+
+
+def recipes(n_clusters: int, work: float) -> list[Recipe]:
+    """What is tried, in order of promise; costly ones only where they are cheap enough."""
+    each: list[tuple[str, str, dict[str, Any]]] = [("kmeans", K_MEANS, {"n_init": 10})]
+    each += [("spectral", "graph", {"neighbours": size}) for size in GRAPH_SIZES]
+    each += [
+        ("consensus", "consensus", {}),
+        ("mkc", "margin and graph", {"kernels": GRAPH_BANK}),
+        ("mkc", "margin", {}),
+        ("skmmc", "adaptive margin", {}),
+        ("kernel-kmeans", "kernel k-means", {}),
+    ]
+    if work <= MOST_WORK:
+        bank = {"init": "mixture", "kernels": MIXTURE_BANK}
+        each.append(("mkc", "margin from a mixture", bank))
+    found = [
+        Recipe(method, {"n_clusters": n_clusters, "scale": scale, **more}, family)
+        for method, family, more in each
+        for scale in SCALES
+    ]
+    last = {"n_clusters": n_clusters, "scale": "standard"}
+    return [*found, Recipe("odm", last, "margin distribution")]
+
+
+def fitted(
+    values: np.ndarray,
+    n_clusters: int,
+    seed: int,
+    form: Callable[[np.ndarray], TableLike] = lambda rows: rows,
+    max_seconds: float | None = None,
+) -> Fitted:
+    """All candidates that can be fitted to these rows, and witnesses.
+
+    `form` brings rows into the form that the fit of all rows will have.  After `max_seconds` no
+    candidate is begun; the first, k-means, always is.
+    """
+    found: list[Candidate] = []
+    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2)
+    began, rows = time.monotonic(), form(values)
+    with _here_and_unheard():
+        for scaled in (values, standardised(values)):
+            labels = _mixture(scaled, n_clusters, seed)
+            if labels is not None:
+                found.append(Candidate(WITNESS, None, labels))
+        for number, recipe in enumerate(wanted):
+            late = max_seconds is not None and time.monotonic() - began > max_seconds
+            if late and number >= len(SCALES):
+                return Fitted(found, wanted[number:])
+            try:
+                model = recipe.estimator(random_state=seed).fit(rows)
+            except UserError:  # it is not made for such rows
+                continue
+            found.append(Candidate(recipe.family, recipe, np.asarray(model.labels_)))
+    return Fitted(found)
+
+
+def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> Judged:
+    """What speaks for every candidate."""
+    labelings = np.array([c.labels for c in candidates])
+    together = agreements(labelings)
+    families = np.array([c.family for c in candidates])
+    agreement = np.array(
+        [
+            np.mean([together[i, families == f].mean() for f in set(families) - {own}] or [1.0])
+            for i, own in enumerate(families)
+        ]
+    )
+    nearest = nearest_rows(telling(values))
+    clearness = np.array([1.0 - leaks(nearest, labels).mean() for labels in labelings])
+    sizes = np.array([np.bincount(labels, minlength=n_clusters).min() for labels in labelings])
+    even = np.clip(sizes * n_clusters / (SMALL * len(values)), 0.0, 1.0)
+    valleys = even * np.clip((clearness - CLEAR) / (1.0 - CLEAR), 0.0, 1.0)
+    told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
+    return Judged(candidates, agreement, told, clearness, valleys, sizes > 0, together)
+
+
+def _told_by_neighbours(nearest: np.ndarray, labels: np.ndarray) -> float:
+    """Share of the rows of a cluster whose neighbours vote for it, mean of the clusters.
+
+    A vote of a small cluster counts more, by the root of its share.
+    """
+    numbers = np.unique(labels, return_inverse=True)[1]
+    members = np.eye(numbers.max() + 1)[numbers]
+    votes = members[nearest].mean(axis=1) / np.sqrt(members.mean(axis=0))
+    right = votes.argmax(axis=1) == numbers
+    return float(np.mean(right @ members / members.sum(axis=0)))
+
+
+def _mixture(rows: np.ndarray, n_clusters: int, seed: int) -> np.ndarray | None:
+    """What a mixture of normal distributions says, of leading components where columns are many."""
+    if rows.shape[1] > MIXTURE_COLUMNS:
+        _, axes = leading_components(rows, MIXTURE_COLUMNS, seed)
+        rows = (rows - rows.mean(axis=0)) @ axes.T
+    least = 1e-3 * float(rows.var()) + 1e-12
+    mixture = GaussianMixture(n_clusters, random_state=seed % 2**32, reg_covar=least)
+    try:
+        return mixture.fit_predict(rows)
+    except ValueError:  # rows that differ too much in size for it
+        return None
+
+
+@contextmanager
+def _here_and_unheard() -> Iterator[None]:
+    """Fits of a sample: in this process, of which nobody is told and no journal knows."""
+    token = shared.set(ThreadEngine())
+    try:
+        with unheard():
+            yield
+    finally:
+        shared.reset(token)

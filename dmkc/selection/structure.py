@@ -1,0 +1,176 @@
+"""How many clusters, and whether there are any: cuts of a neighbour graph against clouds without.
+
+A clustering is cut well if few of the edges to nearest neighbours leave a cluster: its *leak* is
+the share of the edges of the worst cluster that do, divided by the share of rows outside.  The
+number of clusters is the one after which the leak rises most in proportion (a number too many must
+cut through a cluster).  Rows have clusters if they can be cut better than clouds of the same
+covariance that have none: normal, uniform along principal axes, and with heavy tails.  The columns'
+own distributions are never kept, for they keep clusters that show in one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.cluster import KMeans
+from sklearn.metrics import euclidean_distances
+
+from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
+from dmkc.selection.scores import MOST_COMPONENTS, in_units
+from dmkc.typing import NamedValues
+
+ROWS = 500
+"""Rows that are compared with clouds."""
+NUMBERS = (2, 3, 5, 8)
+"""Numbers of clusters at which they are."""
+DRAWS = 6
+"""Clouds of every kind."""
+EVIDENCE = 3.5
+"""Standard deviations by which rows must be cut better than clouds of every kind."""
+LEAST_SPREAD = 0.1
+"""Standard deviation of the logarithm of a leak, at least."""
+FLOOR = 0.005
+"""Leaks below this are as good as none."""
+TINY = 0.05
+"""A cluster below this part of an equal share says nothing of how well rows can be cut."""
+CLEAR = "clear clusters"
+SOME = "some structure"
+NONE = "no evidence of clusters"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What a sample of the rows says of clusters."""
+
+    evidence: float
+    """By how many standard deviations rows are cut better than the clouds they are most like."""
+    cloud: str
+    """The kind of these clouds."""
+    numbers: list[NamedValues]
+    """One for every number of clusters that was tried: `n_clusters`, `leak`, `rise`."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there is evidence of clusters."""
+        return self.evidence >= EVIDENCE
+
+    @property
+    def best(self) -> int:
+        """The number after which the leak rises most."""
+        return int(max(self.numbers, key=lambda tried: tried["rise"])["n_clusters"])
+
+
+def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structure:
+    """Look for clusters in some rows, which are in memory."""
+    seed %= 2**32
+    rows = telling(values)
+    numbers = range(max(fewest, 2), min(most, len(rows) // 4) + 1)
+    return Structure(*evidence_of(rows, seed), _rises(rows, numbers, seed))
+
+
+def telling(values: np.ndarray) -> np.ndarray:
+    """The columns in which valleys mean something, in units that can be compared.
+
+    A column of two values parts rows as no valley does, and so does every category of a table: such
+    columns are left out where others are there.
+    """
+    many = np.array([np.unique(column).size > 2 for column in values.T])
+    return in_units(values[:, many] if np.count_nonzero(many) >= 2 else values)
+
+
+def nearest_rows(rows: np.ndarray) -> np.ndarray:
+    """The numbers of every row's nearest other rows."""
+    distances = euclidean_distances(rows, squared=True)
+    np.fill_diagonal(distances, np.inf)
+    count = min(NEIGHBOURS, len(rows) - 1)
+    return np.argpartition(distances, count - 1, axis=1)[:, :count]
+
+
+def leaks(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """For every cluster, the share of its edges that leave it as a part of the rows outside."""
+    numbers = np.unique(labels, return_inverse=True)[1]
+    sizes = np.bincount(numbers)
+    away = (numbers[nearest] != numbers[:, None]).mean(axis=1)
+    outside = np.maximum(1.0 - sizes / len(numbers), 1.0 / len(numbers))
+    return np.bincount(numbers, weights=away) / sizes / outside
+
+
+def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
+    """How much better rows can be cut than the clouds they are most like, and the kind of these."""
+    rng = np.random.default_rng([seed, 21])
+    if len(rows) > ROWS:
+        rows = rows[np.sort(rng.permutation(len(rows))[:ROWS])]
+    numbers = [k for k in NUMBERS if len(rows) >= 8 * k]
+    if not numbers or not np.ptp(rows, axis=0).any():
+        return 0.0, "one point"
+    own = _logs(rows, numbers, seed)
+    best = np.inf, ""
+    spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
+    for kind, draw in CLOUDS.items():
+        drawn = (draw(rng, (len(rows), len(axes))) * spread @ axes for _ in range(DRAWS))
+        clouds = np.array([_logs(cloud, numbers, seed) for cloud in drawn])
+        sizes = np.maximum(clouds.std(axis=0, ddof=1), LEAST_SPREAD)
+        found = float(np.max((clouds.mean(axis=0) - own) / sizes))
+        best = min(best, (found, kind))
+    return best
+
+
+def _heavy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    scale = np.sqrt(3.0 / rng.chisquare(5, size=(shape[0], 1)))  # of variance 1
+    return rng.normal(size=shape) * scale
+
+
+CLOUDS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
+    "heavy-tailed": _heavy,
+}
+
+
+def _logs(rows: np.ndarray, numbers: Sequence[int], seed: int) -> np.ndarray:
+    return np.log(_cuts(rows, numbers, seed) + FLOOR)
+
+
+def _cuts(rows: np.ndarray, numbers: Sequence[int], seed: int) -> np.ndarray:
+    """For every number of clusters the lowest leak that simple methods find."""
+    nearest = nearest_rows(rows)
+    n = len(rows)
+    graph = np.zeros((n, n))
+    graph[np.arange(n)[:, None], nearest] = 0.5
+    graph += graph.T
+    root = 1.0 / np.sqrt(graph.sum(axis=1))
+    graph *= root[:, None] * root
+    _, vectors = eigh(graph, subset_by_index=[n - max(numbers), n - 1])
+    slow_first = vectors[:, ::-1]
+    found = []
+    for k in numbers:
+        sizes = np.linalg.norm(slow_first[:, :k], axis=1, keepdims=True)
+        along = slow_first[:, :k] / np.maximum(sizes, 1e-12)
+        labelings = (_k_means(space, k, seed) for space in (along, rows))
+        found.append(min(_leak(nearest, labels, k) for labels in labelings))
+    return np.array(found)
+
+
+def _k_means(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
+    return KMeans(k, n_init=2, max_iter=50, random_state=seed).fit(rows).labels_
+
+
+def _leak(nearest: np.ndarray, labels: np.ndarray, k: int) -> float:
+    """The leak of the worst cluster; that of a cloud where a cluster is missing or tiny."""
+    sizes = np.bincount(labels, minlength=k)
+    return 1.0 if sizes.min() * k < TINY * len(labels) else float(leaks(nearest, labels).max())
+
+
+def _rises(rows: np.ndarray, numbers: range, seed: int) -> list[NamedValues]:
+    if not len(numbers):
+        return [{"n_clusters": 1, "leak": 0.0, "rise": 0.0}]
+    tried = [*numbers, numbers[-1] + 1]
+    found = _cuts(rows, tried, seed)
+    rise = np.diff(np.log(found + FLOOR))
+    return [
+        {"n_clusters": k, "leak": float(leak), "rise": float(by)}
+        for k, leak, by in zip(numbers, found, rise, strict=False)
+    ]

@@ -1,0 +1,137 @@
+"""`dmkc.AutoClustering` beside k-means, mixtures, spectral clustering, HDBSCAN and genie.
+
+    DMKC_DATA_DIR=folder python pipelines/benchmarks/auto.py [--peers PYTHON] [--kept FOLDER] \\
+        [--sets iris ...] [--page]
+
+The sets are those of selection.md and generated shapes (auto_shapes.py), split into design and
+unseen ones before.  True labels are used to measure only; "oracle" is the best candidate of the
+pool by them.  Candidates are kept in FOLDER, so that another rule is measured in a minute, and a
+run that was stopped goes on where it was.  --peers names an interpreter that has genieclust.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+import auto_shapes
+import selection_sets
+from dmkc import AutoClustering
+from dmkc.scan.engine import one_blas_thread
+from dmkc.selection.families import Judged, fitted, judge
+from dmkc.selection.structure import structure
+
+HERE = Path(__file__).resolve().parent
+SAMPLE = 1000
+REAL = tuple(selection_sets.SETS)
+SHAPES = tuple(auto_shapes.SHAPES)
+DESIGN = {*selection_sets.DESIGN, *auto_shapes.DESIGN}
+"""Sets that rules were tried on; the others were measured once the rule was fixed."""
+
+
+def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and classes of a set; class -1 is noise."""
+    if name in auto_shapes.SHAPES:
+        return auto_shapes.shape(name)
+    return selection_sets.prepared(name)
+
+
+def file_name(name: str) -> str:
+    return name.replace("/", "_").replace(" ", "-").replace(",", "")
+
+
+def rand(y: np.ndarray, labels: Any) -> float:
+    """Adjusted Rand index of rows that have a class."""
+    known = y >= 0
+    return float(adjusted_rand_score(y[known], np.asarray(labels)[known]))
+
+
+def gathered(name: str, folder: Path) -> dict[str, Any]:
+    """Sample, candidates and structure of a set, from the folder where they are kept."""
+    path = folder / f"{file_name(name)}.pkl"
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    X, y = rows_of(name)
+    k = len(np.unique(y[y >= 0]))
+    some = np.sort(np.random.default_rng(1).permutation(len(X))[:SAMPLE])
+    began = time.perf_counter()
+    with one_blas_thread():
+        candidates = fitted(X[some], k, 0)
+    after = time.perf_counter()
+    with one_blas_thread():
+        seen = structure(X[some], 2, 10, 0)
+    made = {
+        "X": X[some], "y": y[some], "k": k, "candidates": candidates, "structure": seen,
+        "seconds": (after - began, time.perf_counter() - after),
+    }  # fmt: skip
+    path.write_bytes(pickle.dumps(made))
+    return made
+
+
+def whole(name: str, folder: Path) -> dict[str, Any]:
+    """The whole course on all rows: with the true number of clusters, and with an open one."""
+    path = folder / f"{file_name(name)}.whole.pkl"
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    X, y = rows_of(name)
+    k = len(np.unique(y[y >= 0]))
+    found: dict[str, Any] = {}
+    for asked in (k, "auto"):
+        began = time.perf_counter()
+        model = AutoClustering(asked, random_state=0).fit(X)
+        found["known" if asked == k else "open"] = {
+            "index": rand(y, model.labels_),
+            "seconds": time.perf_counter() - began,
+            "clusters": model.n_clusters_,
+            "verdict": model.verdict_,
+            "confidence": model.confidence_,
+            "method": model.method_,
+        }
+    path.write_bytes(pickle.dumps(found))
+    return found
+
+
+def judged(made: dict[str, Any]) -> Judged:
+    return judge(made["candidates"], made["X"], made["k"])
+
+
+def peers(names: list[str], folder: Path, python: str) -> None:
+    """Labels of other libraries for all sets."""
+    for name in names:
+        path = folder / f"{file_name(name)}.npz"
+        if not path.exists():
+            X, y = rows_of(name)
+            np.savez(path, X=X, y=y, k=len(np.unique(y[y >= 0])))
+    subprocess.run([python, HERE / "auto_peers.py", folder], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", default=[*REAL, *SHAPES])
+    parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--kept", type=Path, default=Path("auto-kept"), metavar="FOLDER")
+    parser.add_argument("--only-pools", action="store_true", help="make candidates alone")
+    options = parser.parse_args()
+    options.kept.mkdir(exist_ok=True)
+    warnings.simplefilter("ignore")
+    for name in options.sets:
+        made = gathered(name, options.kept)
+        print(name, [round(s, 1) for s in made["seconds"]], flush=True)
+    if options.only_pools:
+        return
+    peers(options.sets, options.kept, options.peers)
+
+
+if __name__ == "__main__":
+    main()
