@@ -76,14 +76,8 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
         help="how often what was computed is forced to the disk [5]",
     )
     add_beside(parser)
-    parser.add_argument(
-        "--out-format",
-        choices=results.FORMATS,
-        help="a table of labels beside labels.zarr, or none but that [like a table that is read]",
-    )
-    parser.add_argument(
-        "--append", action="store_true", help="write the columns of the input beside the labels"
-    )
+    results.add_format(parser)
+    results.add_append(parser)
     add_answers(parser)
     parser.add_argument("--no-report", action="store_true", help="write no report.html")
     add_force(parser)

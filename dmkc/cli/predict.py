@@ -23,9 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.zarr or a run folder")
     parser.add_argument("input", metavar="INPUT", nargs="?", help="rows, as for fit")
     parser.add_argument("--out", required=True, metavar="FILE", help=".csv, .parquet or .zarr")
-    parser.add_argument(
-        "--append", action="store_true", help="write the columns of the input beside the labels"
-    )
+    results.add_append(parser)
     add_force(parser)
     add_cluster(parser)
     add_voice(parser)

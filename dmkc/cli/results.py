@@ -47,6 +47,20 @@ class Layout:
     """The column that names the rows; None: their numbers do."""
 
 
+def add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out-format",
+        choices=FORMATS,
+        help="a table of labels beside labels.zarr, or none but that [like a table that is read]",
+    )
+
+
+def add_append(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--append", action="store_true", help="write the columns of the input beside the labels"
+    )
+
+
 def format_of(path: str) -> str:
     """What a file of labels is by its name."""
     ending = Path(path).suffix.lower()
