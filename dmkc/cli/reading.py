@@ -260,6 +260,8 @@ def _with_index(frame: Any, has_one: bool) -> Held:
     """The index of a stored frame as one of its columns."""
     if not has_one:
         return Held(frame)
+    if isinstance(frame.index, pd.MultiIndex):
+        return Held(frame.reset_index())
     name = frame.index.name
     if name is None or str(name).startswith("__index_level"):
         name = INDEX if INDEX not in frame.columns else "index_"
@@ -274,7 +276,8 @@ def _cells(found: Any) -> int:
 def _pandas(path: str, delimiter: str | None, held: bytes | None, **kwargs: Any) -> pd.DataFrame:
     source: Any = path if held is None else io.BytesIO(held)
     try:
-        return pd.read_csv(source, sep=delimiter or r"\s+", **kwargs)
+        # All of a column is read before its type is settled, or it may be half text.
+        return pd.read_csv(source, sep=delimiter or r"\s+", low_memory=False, **kwargs)
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, *UNPACKING) as problem:

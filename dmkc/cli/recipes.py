@@ -123,7 +123,7 @@ def decided(
     chosen = there if options.columns is None else [find(name) for name in options.columns]
     kinds = {find(name): kind for name, kind in options.kinds}
     include = [find(name) for name in options.include]
-    wanted = [name for name in chosen if name not in out]
+    wanted = [name for name in dict.fromkeys(chosen) if name not in out]
     wanted += [name for name in (*include, *kinds) if name not in wanted and name not in out]
     if not wanted:
         raise UserError("No column is left to cluster; choose fewer with --exclude.")
@@ -148,20 +148,30 @@ def _by_names(held: Held, options: TableOptions, names: Any) -> Recipe:
     elif names is not None and any(isinstance(name, str) for name in there):
         wanted = list(names)
     out = [find_column(name, there) for name in options.exclude]
-    kept = [name for name in wanted if name not in out and name != held.index]
+    kept = [n for n in dict.fromkeys(wanted) if n not in out and n != held.index]
     if not kept:
         raise UserError("No column is left to cluster; choose fewer with --exclude.")
     return Recipe(tuple(Column(name, "number") for name in kept), options.gaps or "refuse")
 
 
 def table_of(
-    path: str, kind: str, options: TableOptions, model: Any = None, besides: Sequence[str] = ()
+    path: str,
+    kind: str,
+    options: TableOptions,
+    model: Any = None,
+    besides: Sequence[str] = (),
+    as_it_is: bool = False,
 ) -> Table:
-    """The rows of a table for a new fit, or for a model; `besides` are columns for other uses."""
+    """The rows of a table for a new fit, or for a model; `besides` are columns for other uses.
+
+    A table that is taken as it is has numbers in all of its columns.
+    """
     held = read_held(path, kind, options)
     whole = held
     stored = None if model is None else model._fitted("table_")
-    if model is None:
+    if as_it_is:
+        recipe = _by_names(held, options, None)
+    elif model is None:
         recipe = replace(decided(held, options, besides), index=held.index)
     elif stored is None:
         recipe = _by_names(held, options, model._fitted("feature_names_in_"))

@@ -125,7 +125,8 @@ def _views_table(
             "Options that choose or convert columns go with one INPUT; name arrays of groups as "
             "NAME=FILE::ARRAY, and make tables as they should be clustered."
         )
-    parts = {name: read_table(where, None, options) for name, where in views}
+    # A model of views has no recipe for each of them.
+    parts = {name: read_table(where, None, options, as_it_is=True) for name, where in views}
     X = {name: part.X for name, part in parts.items()}
     known = [part.n_rows for part in parts.values() if part.n_rows is not None]
     return Table(X, known[0] if known else None)
@@ -137,14 +138,15 @@ def read_table(
     options: TableOptions,
     model: Any = None,
     besides: Sequence[str] = (),
+    as_it_is: bool = False,
 ) -> Table:
-    """The rows at a path, a URL or "path::name"."""
+    """The rows at a path, a URL or "path::name"; see `table_of`."""
     path, variable = split_name(where, variable)
     kind = table_kind(path)
     if kind in TABLES:
         if variable is not None:
             raise UserError(f"{path} is a table; choose from it with --columns, not --variable.")
-        return table_of(path, kind, options, model, besides)
+        return table_of(path, kind, options, model, besides, as_it_is)
     if not options.plain:
         raise UserError(
             f"{path} is an array and not a table (.csv or .parquet), so columns cannot be chosen, "
@@ -167,7 +169,7 @@ def table_kind(path: str) -> str:
 
 def read_small(where: str) -> np.ndarray:
     """A table of numbers that fits in memory."""
-    table = read_table(where, None, TableOptions())
+    table = read_table(where, None, TableOptions(), as_it_is=True)
     blocks = as_rows(table.X)
     block = blocks.blocks(blocks.n_rows)[0]
     found = block.delayed.compute() if hasattr(block, "delayed") else block.load()

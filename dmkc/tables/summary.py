@@ -36,6 +36,8 @@ INFERRED = {
 }
 """What pandas finds in a column of objects, in our words; anything else is "other"."""
 DAY = pd.Timedelta(days=1)
+MICROSECONDS = 86_400e6
+"""Of a day."""
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}
 
 
@@ -124,6 +126,8 @@ def sort_of(values: pd.Series) -> str:
     if pd.api.types.is_timedelta64_dtype(dtype):
         return "duration"
     found = INFERRED.get(pd.api.types.infer_dtype(values, skipna=True), "other")
+    if found == "other" and all(isinstance(value, str | int | float) for value in values):
+        return "text"  # words and numbers in one column
     return _written(values) if found == "text" else found
 
 
@@ -162,7 +166,10 @@ def _days(values: pd.Series) -> pd.Series:
             stamps = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed")
     if stamps.dt.tz is not None:
         stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
-    return ((stamps - pd.Timestamp(0)) / DAY).astype("float64")
+    # In microseconds, which reach the year 9999 and whatever else stands for "never".
+    times = stamps.to_numpy().astype("datetime64[us]")
+    days = times.astype(np.int64) / MICROSECONDS
+    return pd.Series(np.where(np.isnat(times), np.nan, days), index=values.index)
 
 
 def _written(values: pd.Series) -> str:

@@ -309,6 +309,35 @@ def test_labels_of_arrays_are_numbered(call, fit, data, tmp_path, shared_run):
     )
 
 
+def test_what_a_consensus_agrees_on_is_written_too(call, holed):
+    write(holed, "t.csv")
+    words = ("--method", "consensus", "--clusters", "3", *COMMON, "--drop-missing", "--out", "run")
+    call("fit", "t.csv", *words)
+    labels = read("run/labels.csv")
+    assert list(labels) == ["row", "cluster", "membership"]
+    assert list(labels.index[labels["membership"].isna()]) == HOLED
+    assert labels["membership"].dropna().between(0, 1).all()
+
+
+def test_views_and_small_tables_are_numbers_as_they_are(call, table):
+    table[["age"]].assign(same=1).to_csv("left.csv", index=False)
+    table[["income", "orders"]].to_parquet("right.parquet")
+    views = ("--view", "l=left.csv", "--view", "r=right.parquet")
+    words = ("--seed", "0", "--no-report", "--quiet", "--out", "run")
+    call("fit", *views, "--method", "mkc", "--clusters", "3", "--rank", "20", *words)
+    assert facts()["columns"] == 4
+    call("predict", "run", *views, "--out", "p.csv")
+    assert list(read("p.csv")["row"]) == list(range(N))
+    table[["segment"]].to_csv("text.csv", index=False)
+    said = call("fit", "--view", "l=left.csv", "--view", "t=text.csv", *words, "--force", code=2)
+    assert "is used as a number, but 'a'" in said.err
+    starts = pd.DataFrame({"age": [20, 40, 60], "orders": [1, 1, 1]})
+    starts.to_csv("starts.csv", index=False)
+    write(table[["age", "orders"]], "t.csv")
+    more = ("--method", "kmeans", "--clusters", "3", "--init", "starts.csv", "--force")
+    call("fit", "t.csv", *more, *words)
+
+
 def test_files_of_others_are_not_replaced(call, table, tmp_path):
     write(table, "t.csv")
     words = ("--clusters", "2", *FEW, *COMMON, "--out", "run")

@@ -52,6 +52,8 @@ def test_kinds_of_columns(table):
         (pd.period_range("2020-01", periods=20, freq="M"), "date"),
         (pd.to_timedelta(range(20), "h"), "duration"),
         (["2020-01-01T10:00:00Z", "2020-01-02 11:30"] * 10, "date"),
+        (["2020-01-01", "9999-12-31"] * 10, "date"),
+        ([1, "one", 2.5, "two"] * 5, "category"),
         (["2020-01-01", "soon"] * 10, "category"),
         (["2020-13-45"] * 10 + ["2020-01-01"] * 10, "category"),
         ([f"x{i}" for i in range(20)], "id-like"),
@@ -95,6 +97,12 @@ def test_numbers_truth_and_dates(table):
     days = (table["since"] - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
     for name in ("since", "seen"):
         assert np.array_equal(made[name], days)
+
+
+def test_dates_far_away_and_with_zones():
+    texts = ["9999-12-31", "1850-01-01", "1970-01-02T06:00:00+06:00", "1970-01-01 12:00"]
+    frame = pd.DataFrame({"text": texts, "b": range(4)})
+    assert list(TableColumns().fit_transform(frame)["text"]) == [2932896, -43829, 1, 0.5]
 
 
 def test_imputed_as_scikit_learn_does(gaps):
