@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dmkc.planning.plan import plan
     from dmkc.resume import checkpoint
     from dmkc.selection.run import select
+    from dmkc.tables import TableColumns
 
 __all__ = [
     "AutoClustering",
@@ -50,6 +51,7 @@ __all__ = [
     "Polynomial",
     "SparseKernelMMC",
     "SpectralClustering",
+    "TableColumns",
     "__version__",
     "checkpoint",
     "cluster",
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
             "Polynomial": "kernels",
             "SparseKernelMMC": "clusterers",
             "SpectralClustering": "clusterers",
+            "TableColumns": "tables",
             "checkpoint": "resume",
             "cluster": "clusterers",
             "load": "modelfile",

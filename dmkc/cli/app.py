@@ -45,7 +45,7 @@ COMMANDS = {
     "cancel": Command("end a run that is in the queue", "submit", "add_cancel"),
     "predict": Command("label rows by a fitted model", "predict"),
     "evaluate": Command("compare labels with true classes", "evaluate"),
-    "info": Command("say what a model, a run folder or a Zarr store holds", "info"),
+    "info": Command("say what a model, a run folder, a Zarr store or a table holds", "info"),
     "datasets": Command("list, make or fetch data sets", "datasets"),
     "cluster": Command("check a cluster config, or make certificates", "cluster"),
     "demo": Command("run the demonstration", "demo"),

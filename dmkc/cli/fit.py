@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.cli import runs
+from dmkc.cli import results, runs
 from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.beside import add_beside, columns_beside, truth_of, weights_of
 from dmkc.cli.common import (
     add_cluster,
     add_force,
@@ -41,8 +42,9 @@ from dmkc.cli.options import (
     read_params,
     resolve,
 )
+from dmkc.cli.recipes import Table
 from dmkc.cli.runs import Order, RunLog
-from dmkc.cli.tables import Table, add_input, input_name, open_table
+from dmkc.cli.tables import add_input, input_name, open_table
 from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
@@ -73,7 +75,9 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
         metavar="SECONDS",
         help="how often what was computed is forced to the disk [5]",
     )
-    parser.add_argument("--truth", metavar="FILE", help="true classes to compare with")
+    add_beside(parser)
+    results.add_format(parser)
+    results.add_append(parser)
     add_answers(parser)
     parser.add_argument("--no-report", action="store_true", help="write no report.html")
     add_force(parser)
@@ -87,7 +91,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         nargs="?",
-        help=".zarr, .npy, .npz, .parquet or .csv; FILE::NAME in groups",
+        help=".zarr, .npy, .npz, .parquet, .feather or .csv; FILE::NAME in groups",
     )
     parser.add_argument("--params", metavar="FILE", help="parameters in YAML or TOML")
     parser.add_argument(
@@ -187,10 +191,13 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     known = answers_of(args)
     if known and not any(order.parameters[name] == "auto" for name in cls.selectable):
         raise UserError("--answers settle a choice: leave something open with --auto.")
-    table = open_table(args)
-    truth = None if args.truth is None else _truth(args.truth, table)
+    table = open_table(args, besides=columns_beside(args))
+    truth, weights = truth_of(args, table), weights_of(args, table)
+    shape = results.format_for(args, table)
+    results.check_append(args.append, table.source)
     for note in table.notes:
         say(note, args.quiet)
+    fitted = False
     is_new = runs.make_run_folder(folder)
     # The journal is the lock of the run: nothing in the folder is touched before it is held.
     with checkpoint(folder, every=args.checkpoint) as journal:
@@ -209,13 +216,17 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                     model = cls(**values, verbose=voice(args), client=client)
                     title = f"dmkc {__version__} fit of {input_name(args)}"
                     more = {"answers": known} if known else {}
+                    more |= {} if weights is None else {"sample_weight": weights}
                     params = params_text(order.parameters, title)
-                    _fit(args, model, table, truth, folder, params, log, more)
+                    seconds = _fit(model, table, folder, params, log, more)
+                    fitted = True
+                    _write(args, model, table, truth, shape, folder, seconds, log)
                 runs.write_status(folder, runs.DONE)
                 journal.remove()
             except BaseException as problem:
                 log.info("ended early: %s: %s", type(problem).__name__, sentence(problem))
-                if fresh and is_users(problem):
+                # What was fitted is kept: to go on from it takes a moment.
+                if fresh and is_users(problem) and not fitted:
                     runs.forget(folder)
                     if is_new:
                         runs.discard_run(folder)
@@ -262,28 +273,46 @@ def _selectable() -> list[str]:
 
 
 def _fit(
-    args: argparse.Namespace,
     model: Any,
     table: Table,
-    truth: PerRow,
     folder: Path,
     params: str,
     log: logging.Logger,
     more: dict[str, Any],
-) -> None:
+) -> float:
+    """Fit and keep the model; return the seconds that it took."""
     began = time.perf_counter()
     model.fit(table.X, **more)
     seconds = time.perf_counter() - began
     log.info("fitted in %.1f s, objective %.6g", seconds, model.objective_)
+    if table.source is not None:
+        model.table_ = table.source.recipe.as_json()
     # Earlier results stay until there is something to replace them with.
     runs.clear_results(folder)
     write_text(folder / "params.yaml", params)
     model.save(folder / runs.MODEL, overwrite=(folder / runs.MODEL).exists())
+    return seconds
+
+
+def _write(
+    args: argparse.Namespace,
+    model: Any,
+    table: Table,
+    truth: PerRow,
+    shape: str,
+    folder: Path,
+    seconds: float,
+    log: logging.Logger,
+) -> None:
+    """Write labels, metrics and the report of a fit."""
     for name in model._per_row:
         target = folder / f"{name.removesuffix('_')}.zarr"
         n = write_stored_labels(vars(model)[name], table.X, target, False, args.quiet)
         log.info("%d %s written", n, target.stem)
-    found = _metrics(model, folder, n, seconds)
+    if shape != "zarr":
+        results.write_labels_of(model, table, folder, shape, args.append)
+        log.info("labels.%s written", shape)
+    found = _metrics(model, folder, n, seconds) | table.facts
     if truth is not None:
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
@@ -313,15 +342,6 @@ def write_stored_labels(
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
     return write_labels(labels, path, lengths=lengths, replace=replace, quiet=quiet)
-
-
-def _truth(where: str, table: Table) -> Any:
-    truth = read_labels(where)
-    if table.kept is not None and len(truth) == len(table.kept):
-        truth = truth[table.kept]
-    if table.n_rows is not None and len(truth) != table.n_rows:
-        raise UserError(f"{where} has {len(truth)} labels, but the input has {table.n_rows} rows.")
-    return truth
 
 
 def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:

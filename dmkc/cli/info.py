@@ -14,6 +14,8 @@ from dmkc.cli import runs
 from dmkc.cli.common import counted, define, print_pairs
 from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.predict import model_path
+from dmkc.cli.tableinfo import describe_table, is_table_file, print_table
+from dmkc.cli.tables import add_columns, options_of
 from dmkc.clusterers.estimator import Facts
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
@@ -28,14 +30,22 @@ PLAIN_NAMES = ("cluster_sizes", "kernel_weights")
 
 def add(parser: argparse.ArgumentParser) -> None:
     define(parser, EXAMPLE, run)
-    parser.add_argument("path", metavar="PATH", help="model.zarr, run folder or Zarr store")
+    parser.add_argument("path", metavar="PATH", help="model.zarr, run folder, Zarr store or table")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_columns(parser.add_argument_group("tables, as fit takes them"))
 
 
 def run(args: argparse.Namespace) -> None:
-    found = describe(args.path)
+    options = options_of(args)
+    is_one = is_table_file(args.path)
+    if not is_one and not options.plain:
+        raise UserError(f"{args.path} is no table, which alone has columns to choose or convert.")
+    found = describe_table(args.path, options) if is_one else describe(args.path)
     if args.json:
         print(json.dumps(found, indent=2))
+        return
+    if is_one:
+        print_table(found)
         return
     print_pairs([pair for name, value in found.items() for pair in _lines(name, value)])
 
@@ -66,6 +76,9 @@ def describe_model(text: str) -> dict[str, Any]:
         "columns": int(model.n_features_in_),
         "column names": [] if names is None else list(map(str, names)),
     }
+    recipe = model._recipe()
+    if recipe is not None:
+        found["table"] = {str(column.name): column.told() for column in recipe.columns}
     if model._has_kernels:
         found["kernel weights"] = weights_by_kernel(model)
     found["features"] = model.model_.n_features

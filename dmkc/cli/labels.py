@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ import numpy as np
 import zarr
 
 from dmkc.cli import runs
-from dmkc.cli.raw import read_npz, taken_from_pipe
-from dmkc.cli.tables import TableOptions, chosen_columns, kind_of, read_csv, split_name
+from dmkc.cli.raw import read_npz
+from dmkc.cli.reading import CsvOptions, Held, delimiter_of, find_column, kind_of, read_columns
+from dmkc.cli.tables import split_name
 from dmkc.errors import UserError
+from dmkc.tables import is_lazy
 from dmkc.typing import PerRow
 from dmkc.writing import staged
 
 CHUNK_ROWS = 1 << 20
-NAMES = ("labels", "y", "truth", "target")
+NAMES = ("labels", "y", "truth", "target", "cluster")
 """Arrays and columns that are taken for labels unless one is named."""
 
 
@@ -82,7 +85,7 @@ def read_labels(where: str) -> Any:
         values = _npy(path)
     elif kind == "npz":
         values = read_npz(path, name, NAMES)
-    elif kind in ("csv", "parquet"):
+    elif kind in ("csv", "parquet", "feather"):
         values = _column(path, kind, name)
     else:
         values = _text(path)
@@ -123,22 +126,26 @@ def _npy(path: str) -> np.ndarray:
         raise UserError(f"{path} cannot be read as a .npy file ({problem}).") from None
 
 
-def _column(path: str, kind: str, name: str | None) -> np.ndarray:
-    if kind == "parquet":
-        import pandas as pd
+def read_whole(path: str, kind: str) -> Held:
+    """All columns of a table in memory."""
+    held = read_columns(path, kind, CsvOptions(delimiter_of(path)))
+    return replace(held, frame=held.frame.compute()) if is_lazy(held.frame) else held
 
-        frame = pd.read_parquet(path)
-    else:
-        delimiter = "\t" if ".tsv" in path else ","
-        frame = read_csv(path, delimiter, None, taken_from_pipe(path, delimiter))
-    there = list(frame.columns)
-    if name is None:
-        names = there if len(there) == 1 else [key for key in NAMES if key in there]
-        if len(names) != 1:
-            shown = ", ".join(map(str, there[:20]))
-            raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
-        return frame[names[0]].to_numpy()
-    return frame[chosen_columns(there, TableOptions(columns=(name,)), None)[0]].to_numpy()
+
+def label_column(path: str, there: Sequence[Any], name: str | None) -> Any:
+    """The column that holds the labels of a table."""
+    if name is not None:
+        return find_column(name, there)
+    names = list(there) if len(there) == 1 else [key for key in NAMES if key in there]
+    if len(names) != 1:
+        shown = ", ".join(map(str, there[:20]))
+        raise UserError(f"Name a column of {path} as {path}::NAME; it has {shown}.")
+    return names[0]
+
+
+def _column(path: str, kind: str, name: str | None) -> np.ndarray:
+    frame = read_whole(path, kind).frame
+    return frame[label_column(path, list(frame.columns), name)].to_numpy()
 
 
 def _text(path: str) -> np.ndarray:

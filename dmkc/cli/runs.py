@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,7 +39,9 @@ RUN_MARK = "# dmkc run\n"
 LOG = "log.txt"
 MODEL = "model.zarr"
 STORES = (MODEL, "labels.zarr", "membership.zarr")
-RESULTS = ("metrics.json", "params.yaml", *STORES, "report.html")
+TABLES = ("labels.parquet", "labels.csv")
+"""Labels as tables; a run has one of them at most."""
+RESULTS = ("metrics.json", "params.yaml", *STORES, *TABLES, "report.html")
 """Those of an earlier run are removed in this order; the first says that all are there."""
 ORDER, STATUS, JOB = "run.json", "status.json", "job.json"
 BEFORE = (JOURNAL, ORDER, STATUS)
@@ -84,6 +86,17 @@ def store_target(text: str, force: bool) -> Path:
         if not force:
             raise UserError(f"{text} exists; replace it with --force or choose another --out.")
         if path.is_symlink() or not is_own_store(path):
+            raise UserError(f"{text} was not written by dmkc, so --force does not replace it.")
+    return path
+
+
+def file_target(text: str, force: bool, is_own: Callable[[Path], bool]) -> Path:
+    """The path of a file to write, once it is known that it may be written."""
+    path = _local(text)
+    if path.exists() or path.is_symlink():
+        if not force:
+            raise UserError(f"{text} exists; replace it with --force or choose another --out.")
+        if path.is_symlink() or not path.is_file() or not is_own(path):
             raise UserError(f"{text} was not written by dmkc, so --force does not replace it.")
     return path
 

@@ -25,6 +25,9 @@ from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine
+from dmkc.tables.columns import numbers_of
+from dmkc.tables.frames import is_table
+from dmkc.tables.recipe import Recipe
 from dmkc.typing import MaybeClient, NamedValues, PerRow, TableLike
 
 Facts: TypeAlias = list[tuple[str, Any]]
@@ -189,6 +192,8 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 
     model_: Any
     client: MaybeClient
+    table_: dict
+    """What is made of the columns of tables (`dmkc.tables.Recipe`), where that was kept."""
 
     @abstractmethod
     def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
@@ -237,6 +242,9 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 
     def _new_rows(self, X: TableLike) -> Rows:
         check_is_fitted(self)
+        recipe = self._recipe()
+        if recipe is not None and is_table(X) and recipe.wants(list(X.columns)):
+            X = numbers_of(X, recipe)
         rows = as_rows(X, order=self._views())
         try:
             _check_feature_names(self, _name_carrier(rows), reset=False)
@@ -253,6 +261,11 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         """The views of the fit; none where X was one table, or the model file is an old one."""
         return vars(self).get("views_", {})
 
+    def _recipe(self) -> Recipe | None:
+        """What is made of the columns of a table, where that was kept with the model."""
+        stored = self._fitted("table_")
+        return None if stored is None else Recipe.from_json(stored)
+
     def modules_of_others(self) -> set[str]:
         """Modules outside this package that whoever works for this estimator must import."""
         return foreign_modules([type(self)])
@@ -262,6 +275,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         _check_feature_names(self, _name_carrier(rows), reset=True)
         self.n_features_in_ = rows.n_columns
         self.views_ = dict(rows.views)
+        self.__dict__.pop("table_", None)  # of an earlier fit
 
     def __sklearn_clone__(self) -> Self:
         """A copy without what was learned; the client of a cluster is shared, not copied."""

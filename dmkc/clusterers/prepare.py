@@ -186,7 +186,7 @@ def prepare(
     moments = survey if context is None else _survey_context(context, leaf_rows)
     check_range(survey, rows, min_rows)
     check_range(moments, rows, min_rows)
-    own = scaling_of(moments, settings.scale, min_rows, rows.views.values())
+    own = scaling_of(moments, settings.scale, min_rows, rows.views.values(), rows.together)
     scaling = evened(own, moments, rows.views.values())
     check_precision(survey, rows, scaling.shift, scaling.factor, layout.dtype)
     standardised = scaling.apply(survey.sample)

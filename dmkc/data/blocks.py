@@ -124,15 +124,16 @@ def _refusal(reason: str, names: list[str]) -> str:
     what, advice = {
         "category": (
             "hold categories",
-            "encode them first, for example with OneHotEncoder or OrdinalEncoder",
+            "dmkc.TableColumns makes numbers of them, and so does OneHotEncoder",
         ),
         "date": (
             "hold dates, durations or intervals",
-            "turn them into numbers first, for example days since a fixed date",
+            "dmkc.TableColumns makes numbers of them, such as days since a fixed date",
         ),
         "text": (
             "do not hold numbers",
-            "convert them with pandas.to_numeric or astype(float), or encode or drop them",
+            "dmkc.TableColumns makes numbers of them, or convert them with pandas.to_numeric or "
+            "astype(float), or drop them",
         ),
     }[reason]
     if len(names) == 1:

@@ -114,7 +114,7 @@ def dask_rows(
     )
 
 
-def _fixed(frame: Any) -> Any:
+def fixed(frame: Any) -> Any:
     """The same frame with partitions that stay as they are.
 
     Dask joins the partitions of a Parquet file when few of its columns are used, so that the
@@ -133,7 +133,7 @@ def dask_frame_rows(frame: Any) -> Rows:
     if n_columns == 0:
         check_shape((len(frame), 0))
     dtype = frame_dtype(frame.columns, frame.dtypes)
-    frame = _fixed(frame)
+    frame = fixed(frame)
     log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
     # The index alone is enough for counting, so that a Parquet reader can leave columns out.
     counts = frame.index.map_partitions(len).compute()

@@ -33,6 +33,8 @@ from dmkc.data.record import with_constrained
 from dmkc.errors import UserError, UserTypeError
 
 SPARSE_WIDTH = 2048
+BETWEEN = "="
+"""Between the name of a category and a value, in the name of a column of zeros and ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,15 @@ class Rows:
     constrained: np.ndarray | None = field(default=None, repr=False)
     sampled: np.ndarray | None = field(default=None, repr=False)  # rows to begin from, if not any
     views: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # first and last + 1 columns
+
+    @property
+    def together(self) -> list[tuple[int, int]]:
+        """First and last + 1 of adjacent columns of one category, known by names `name=value`."""
+        parts = [name.partition(BETWEEN) for name in self.column_names or ()]
+        owners = [owner if sign else number for number, (owner, sign, _) in enumerate(parts)]
+        edges = [i for i in range(1, len(owners)) if owners[i] != owners[i - 1]]
+        runs = zip([0, *edges], [*edges, len(owners)], strict=True)
+        return [(start, stop) for start, stop in runs if parts and parts[start][1]]
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Return the rows as blocks of exactly block_rows rows, the last one shorter if need be."""

@@ -49,11 +49,12 @@ def scaling_of(
     scale: str | None,
     min_rows: int = 2,
     views: Iterable[tuple[int, int]] = (),
+    together: Iterable[tuple[int, int]] = (),
 ) -> Scaling:
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
-    where not.
+    where not.  Columns that belong `together` are those of one category; see `_of_categories`.
     """
     constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
@@ -61,17 +62,37 @@ def scaling_of(
             "All rows are equal (every column is constant), so there is nothing to cluster."
         )
     size = np.ones_like(survey.mean)
+    spread, width = _of_categories(survey, together)
     if scale == "standard":
-        size = survey.spread
+        size = spread
     elif scale == "minmax":
-        size = survey.high - survey.low
+        size = width
     elif scale == "if-mixed":
         for start, stop in views or [(0, len(size))]:
-            part, fixed = survey.spread[start:stop], constant[start:stop]
+            part, fixed = spread[start:stop], constant[start:stop]
             if mixed_units(part[~fixed]):
                 size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
+
+
+def _of_categories(
+    survey: Survey, together: Iterable[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What columns are divided by: their spread and their range, but for those of categories.
+
+    The zeros and ones of a category are divided by one number: the spread that they have together
+    where all values are equally frequent.  So they have the variance of one other column at most,
+    however many values there are, and a rare value is not blown up.  In the range, rows of two
+    categories are as far apart as the ends of another column.
+    """
+    spread, width = survey.spread.copy(), survey.high - survey.low
+    for start, stop in together:
+        low, high, m = survey.low[start:stop], survey.high[start:stop], stop - start
+        if low.min() >= 0 and high.max() <= 1:
+            spread[start:stop] = np.sqrt((m - 1) / m) if m > 1 else 0.5
+            width[start:stop] = np.sqrt(2.0) if m > 1 else 1.0
+    return spread, width
 
 
 def evened(scaling: Scaling, survey: Survey, views: Iterable[tuple[int, int]]) -> Scaling:

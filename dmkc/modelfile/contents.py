@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.errors import UserError
 from dmkc.modelfile.values import ModelFileError
+from dmkc.tables.recipe import Recipe
 
 MOST_DEPTH = 50
 FITTED_KINDS: dict[str, tuple[type, ...]] = {
@@ -66,6 +68,8 @@ def check_fitted(cls: type[RowClusterer], fitted: Mapping[str, Any]) -> None:
     views = fitted.get("views_", {})
     if not isinstance(views, dict) or not all(_is_run(run, count) for run in views.values()):
         raise ModelFileError(f"its views are not runs of its {count} columns.")
+    if "table_" in fitted:
+        _check_table(fitted["table_"], count)
     declared = _declared(cls)
     for name, value in fitted.items():
         kinds = declared.get(name)
@@ -74,6 +78,15 @@ def check_fitted(cls: type[RowClusterer], fitted: Mapping[str, Any]) -> None:
         )
         if wrong:
             raise ModelFileError(f"its {name!r} is a {type(value).__name__}, which it cannot be.")
+
+
+def _check_table(stored: Any, count: int) -> None:
+    try:
+        made = len(Recipe.from_json(stored).made)
+    except UserError as problem:
+        raise ModelFileError(str(problem)) from None
+    if made != count:
+        raise ModelFileError(f"it makes {made} columns of a table, but is for {count}.")
 
 
 def check_whole(model: RowClusterer) -> None:

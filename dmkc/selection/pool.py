@@ -7,7 +7,7 @@ without which most candidates would collapse or never leave their start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,13 +96,15 @@ class Pool:
         return [w.labels for w in self.witnesses if w.name == "k-means"]
 
 
-def make_pool(rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int) -> Pool:
-    """Fit all candidates to a sample of rows in memory."""
+def make_pool(
+    rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int, names: Any = None
+) -> Pool:
+    """Fit all candidates to a sample of rows in memory, whose columns may have names."""
     found: list[Candidate] = []
     witnesses: list[Start] = []
     shapes: dict[str | None, list[Start]] = {}
     for scale, bank, balances in made_of.batches():
-        ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed)
+        ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed, names)
         fresh = scale not in shapes
         if fresh:
             shapes[scale] = _shapes(ready, n_clusters, seed)
@@ -122,12 +124,15 @@ def _ready(
     n_clusters: int,
     rank: int,
     seed: int,
+    names: Any,
 ) -> Prepared:
     n = len(rows)
     settings = FeatureSettings(
         bank, scale, rank, "uniform", "float64", "persist", None, max(n, 2), seed
     )
-    return prepare(as_rows(rows), ThreadEngine(), settings, n_clusters)
+    known = None if names is None else tuple(names)
+    own = replace(as_rows(rows), column_names=known)
+    return prepare(own, ThreadEngine(), settings, n_clusters)
 
 
 def _shapes(ready: Prepared, m: int, seed: int) -> list[Start]:

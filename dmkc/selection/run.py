@@ -98,8 +98,8 @@ def gather(
         template.set_params(n_clusters=m)
         if m < 2:
             raise UserError("There is nothing to choose with a single cluster.")
-        pool = make_pool(values, m, _ingredients(template), seed)
         names = None if rows.column_names is None else list(rows.column_names)
+        pool = make_pool(values, m, _ingredients(template), seed, names)
         return Gathered(pool, values, names, positions, template, seed)
 
 

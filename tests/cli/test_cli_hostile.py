@@ -117,8 +117,21 @@ def test_escapes_in_names_of_files_and_columns_are_shown(fit, call, tmp_path, da
         assert clean(said) and SHOWN in said.err, said.err
     frame[frame.columns[0]] = "text"
     frame.to_csv(tmp_path / "text.csv", index=False)
-    said = fit("text.csv", "--out", "other", code=2)
-    assert clean(said)
+    said = call("fit", "text.csv", "--method", "mkc", "--out", "other", "--no-report")
+    assert clean(said) and f"Columns left out: {SHOWN}0 (constant)" in said.err
+    frame[frame.columns[1]] = np.where(np.arange(len(frame)) % 9, f"{EVIL}1", f"{EVIL}2")
+    frame[frame.columns[2]] = np.nan
+    frame.loc[5, frame.columns[3]] = np.nan
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    said = fit("words.csv", "--out", "words", code=2)
+    assert clean(said) and f"({SHOWN}3 1)" in said.err
+    fit("words.csv", "--out", "words", "--impute-missing", report=True)
+    assert "\x1b" not in (tmp_path / "words" / "report.html").read_text()
+    frame[frame.columns[1]] = f"{EVIL}3"
+    frame.to_csv(tmp_path / "strange.csv", index=False)
+    said = call("predict", "words", "strange.csv", "--out", "p.csv")
+    assert clean(said) and "no column of their own" in said.err
+    assert clean(call("info", "words.csv")) and clean(call("info", "words/model.zarr"))
 
 
 def test_progress_shows_escapes_too(call, tmp_path, data):

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from dmkc.cli import tables
+from dmkc.cli import reading
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -88,7 +88,7 @@ def test_large_csv_goes_through_dask(
     call, shared_run, tmp_path, data, table, expected, monkeypatch
 ):
     write(tmp_path, data, table)
-    monkeypatch.setattr(tables, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(reading, "LARGE_BYTES", 1000)
     words = ("--index-column", "id", "--exclude", "class", "--out", "labels.zarr")
     call("predict", shared_run / "run", "full.csv", *words)
     assert np.array_equal(stored("labels.zarr"), expected)
@@ -102,10 +102,15 @@ def test_fitting_tables_keeps_names_and_finds_them_again(fit, call, tmp_path, da
     call("predict", "run", "full.csv", "--out", "again.zarr")
     first = stored("run/labels.zarr")
     assert np.array_equal(first, stored("again.zarr"))
-    said = call("predict", "run", "full.csv", "--columns", "b,a,c,d", "--out", "o.zarr", code=2)
-    assert "feature names" in said.err
+    call("predict", "run", "full.csv", "--columns", "d,b,a,c", "--out", "order.zarr")
+    assert np.array_equal(first, stored("order.zarr"))
+    said = call("predict", "run", "full.csv", "--exclude", "b", "--out", "o.zarr", code=2)
+    assert "lacks a column that the model was fitted on: b" in said.err
+    said = call("predict", "run", "full.csv", "--include", "id", "--out", "o.zarr", code=2)
+    assert "leave --include out" in said.err
     table[["a", "b", "c"]].to_csv(tmp_path / "less.csv", index=False)
-    assert "lacks columns" in call("predict", "run", "less.csv", "--out", "o.zarr", code=2).err
+    said = call("predict", "run", "less.csv", "--out", "o.zarr", code=2)
+    assert "lacks a column that the model was fitted on: d" in said.err
     fit("parts.parquet", "--truth", "full.csv::class", "--out", "lazy")
     assert np.array_equal(stored("lazy/labels.zarr"), first)
 
@@ -125,20 +130,24 @@ def test_missing_values(fit, tmp_path, table):
     table.to_csv(tmp_path / "m.csv", index=False)
     words = ("m.csv", "--columns", "a,b,c,d", "--missing=-999", "--out", "run")
     said = fit(*words, code=2)
-    assert "2 rows with missing values" in said.err and "--drop-missing" in said.err
+    assert "2 of 200 rows have missing values (a 1, b 1)" in said.err
+    for word in ("--drop-missing", "--impute-missing", "--exclude a,b"):
+        assert word in said.err
     fit(*words, "--drop-missing", "--truth", "m.csv::class")
     assert stored("run/labels.zarr").shape == (198,)
 
 
-def test_missing_values_of_lazy_tables(fit, tmp_path, table):
+def test_missing_values_of_lazy_tables(fit, tmp_path, table, monkeypatch):
     table.loc[7, "b"] = np.nan
-    table[NAMES].to_parquet(tmp_path / "m.parquet")
-    assert "NaN" in fit("m.parquet", "--out", "run", code=2).err
-    fit("m.parquet", "--out", "run", "--drop-missing")
-    assert stored("run/labels.zarr").shape == (199,)
+    table[NAMES].to_parquet(tmp_path / "m.parquet", row_group_size=50)
     np.save(tmp_path / "y.npy", table["class"])
-    said = fit("m.parquet", "--out", "other", "--drop-missing", "--truth", "y.npy", code=2)
-    assert "200" in said.err and "199" in said.err
+    monkeypatch.setattr(reading, "LARGE_BYTES", 1000)
+    assert "1 of 200 rows has missing values" in fit("m.parquet", "--out", "run", code=2).err
+    fit("m.parquet", "--out", "run", "--drop-missing", "--truth", "y.npy")
+    assert stored("run/labels.zarr").shape == (199,)
+    np.save(tmp_path / "short.npy", table["class"][:3])
+    said = fit("m.parquet", "--out", "other", "--drop-missing", "--truth", "short.npy", code=2)
+    assert "3 labels" in said.err and "200 rows" in said.err
 
 
 @pytest.mark.parametrize(
@@ -146,7 +155,11 @@ def test_missing_values_of_lazy_tables(fit, tmp_path, table):
     [
         (("gone.npy",), "There is nothing at gone.npy"),
         (("gone.zarr",), "There is nothing"),
-        (("full.csv",), "id"),
+        (("full.csv", "--include", "zz"), "no column 'zz'"),
+        (("full.csv", "--kinds", "id=word"), "--kinds takes NAME=KIND"),
+        (("full.csv", "--kinds", "id=number"), "is used as a number, but 'row0'"),
+        (("x.npy", "--include", "a"), "is an array and not a table"),
+        (("nothing-*.csv",), "There is nothing at nothing-*.csv"),
         (("x.csv", "--columns", "a,zz"), "no column 'zz'"),
         (("x.csv", "--exclude", "a,b,c,d"), "No column is left"),
         (("x.csv", "--variable", "X"), "--columns"),
@@ -186,7 +199,7 @@ def test_bad_inputs(fit, tmp_path, data, table, words, sentence):
     [("0,1,2", True), ("a,b,c", True), ("1.5,,3", False), ("0,1,3", False), ("x,,3", True)],
 )
 def test_what_is_taken_for_a_header(tmp_path, first, header):
-    from dmkc.cli.tables import csv_has_header
+    from dmkc.cli.reading import csv_has_header
 
     path = tmp_path / "table.csv"
     path.write_text(first + "\n4,5,6\n")

@@ -85,11 +85,17 @@ def frames(frame):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pd.array(["a", "b"], dtype="str"), r"Column 'bad' \(.*\) of X does not hold numbers.*enc"),
-        (pd.Categorical(["u", "v"]), r"Column 'bad' \(category\) of X holds categories; encode"),
+        (
+            pd.array(["a", "b"], dtype="str"),
+            r"Column 'bad' \(.*\) of X does not hold numbers.*TableC",
+        ),
+        (
+            pd.Categorical(["u", "v"]),
+            r"Column 'bad' \(category\) of X holds categories; dmkc.TableCol",
+        ),
         (pd.to_datetime(["2020-01-01", "2021-01-01"]), r"'bad' \(datetime64.* holds dates"),
         (pd.to_datetime(["2020-01-01"] * 2, utc=True), r"'bad' \(datetime64.*UTC.* holds dates"),
-        (pd.to_timedelta([1, 2]), r"'bad' \(timedelta64.* holds dates.*numbers first"),
+        (pd.to_timedelta([1, 2]), r"'bad' \(timedelta64.* holds dates.*TableColumns"),
         (pd.period_range("2020", periods=2, freq="Y"), r"'bad' \(period.* holds dates"),
         (np.array([1j, 2j]), r"Complex data not supported: Column 'bad'"),
     ],
@@ -102,7 +108,7 @@ def test_columns_that_are_not_numbers_are_named(column, message, lazy):
 
 def test_object_columns_and_several_bad_columns():
     frame = pd.DataFrame({"o": pd.Series([1, "x"], dtype=object), "p": pd.Series([{}, 1])})
-    message = r"Columns 'o' \(object\), 'p' \(object\) of X do not hold numbers; convert"
+    message = r"Columns 'o' \(object\), 'p' \(object\) of X do not hold numbers; .*convert"
     with pytest.raises(ValueError, match=message):
         as_rows(frame)
     many = pd.DataFrame({f"c{i}": ["x"] for i in range(14)})

@@ -12,10 +12,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 OTHER_NAMES = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
 """Distributions that are imported by another name."""
-BEHIND_OTHERS = {
-    "bokeh": "distributed draws its dashboard with it",
-    "pyarrow": "pandas and Dask read Parquet with it",
-}
+BEHIND_OTHERS = {"bokeh": "distributed draws its dashboard with it"}
 """Dependencies that are never imported by this package itself."""
 RUNTIME_EXTRAS = ("hpc", "ssh", "kubernetes")
 LAZY_EXTRAS = (*RUNTIME_EXTRAS, "notebook")

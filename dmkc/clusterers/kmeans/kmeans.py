@@ -282,7 +282,7 @@ def frame_of(survey: Survey, scale: str | None, rows: Rows) -> Frame:
     dtype = np.dtype(np.float32 if rows.dtype == np.float32 and not rows.sparse else np.float64)
     nothing = np.empty(0)
     views = rows.views.values()
-    scaling = evened(scaling_of(survey, scale, 1, views), survey, views)
+    scaling = evened(scaling_of(survey, scale, 1, views, rows.together), survey, views)
     if rows.sparse:  # a shift would make them dense, and distances do not depend on it
         return Frame(nothing, nothing if scale is None else scaling.factor, dtype)
     variance = survey.deviation / survey.count
