@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from dmkc.cli.options import as_argument
-from dmkc.cli.raw import COMPRESSED, UNPACKING, read_npz, taken_from_pipe
+from dmkc.cli.raw import COMPRESSED, UNPACKING, read_npz, taken_from_pipe, unpacked
 from dmkc.data import as_rows
 from dmkc.errors import UserError
 from dmkc.showing import printable
@@ -178,9 +179,12 @@ def _parquet(path: str, options: TableOptions, names: Sequence[str] | None) -> A
 
 
 def _pandas(path: str, delimiter: str | None, held: bytes | None, **kwargs: Any) -> pd.DataFrame:
-    source: Any = path if held is None else io.BytesIO(held)
     try:
-        return pd.read_csv(source, sep=delimiter or r"\s+", **kwargs)
+        with contextlib.ExitStack() as stack:
+            source: Any = path if held is None else io.BytesIO(held)
+            if held is None and "://" not in path and path.endswith(COMPRESSED):
+                source = stack.enter_context(unpacked(path))
+            return pd.read_csv(source, sep=delimiter or r"\s+", **kwargs)
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, *UNPACKING) as problem:

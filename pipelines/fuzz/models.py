@@ -131,7 +131,7 @@ def change(path: Path, kind: str, rng: Any) -> str:
         metas = sorted(path.rglob("*/zarr.json"))
         meta = metas[rng.integers(len(metas))]
         stored = json.loads(meta.read_text())
-        text = f"{meta.relative_to(path)} {_alter(stored, rng)}"
+        text = f"{meta.relative_to(path)} {alter(stored, rng)}"
         meta.write_text(json.dumps(stored))
         return text
     there = sorted(each for each in path.rglob("*") if each.is_file())
@@ -157,7 +157,9 @@ def damage(one: Path, other: Path, kind: str, rng: Any) -> None:
         elif kind != "removed":
             outside = one.parents[1] / "outside"
             outside.write_bytes(content)
-            one.symlink_to({"link to a device": "/dev/zero", "link to itself": one}.get(kind, outside))
+            one.symlink_to(
+                {"link to a device": "/dev/zero", "link to itself": one}.get(kind, outside)
+            )
         return
     if kind == "bytes flipped":
         for place in rng.integers(len(content), size=int(rng.integers(1, 4))):
@@ -175,7 +177,7 @@ def _describe(path: Path, rng: Any) -> str:
     """Change one value of the description, with a checksum that fits."""
     stored = json.loads((path / "zarr.json").read_text())
     described = stored["attributes"]["dmkc"]
-    text = _alter(described, rng)
+    text = alter(described, rng)
     with contextlib.suppress(Exception):  # what cannot be digested is refused by its old checksum
         described["sha256"] = files._digest(described, _arrays(path))
     (path / "zarr.json").write_text(json.dumps(stored))
@@ -212,7 +214,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     return {name: np.asarray(array[...]) for name, array in group.arrays()}
 
 
-def _alter(stored: Any, rng: Any) -> str:
+def alter(stored: Any, rng: Any) -> str:
     """Replace, remove or add one value somewhere in a document."""
     where, here = [], stored
     while True:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "benchmarks")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 import breaks
 import commands
 import fits
@@ -69,7 +69,7 @@ KINDS = {
     "commands": Kind("command lines", commands, 500, 30, "commands"),
     "documents": Kind("parameters and cluster configs", commands, 300, 20, "documents"),
     "rows": Kind("damaged or forged files of rows", commands, 200, 15, "rows"),
-    "kills": Kind("kills inside the work", breaks, 120, 3, "kills"),
+    "kills": Kind("kills inside the work", breaks, 140, 4, "kills"),
     "disks": Kind("full disks", breaks, 30, 2, "disks"),
     "pairs": Kind("pairs of commands on one folder", breaks, 40, 2, "pairs"),
 }
@@ -108,7 +108,9 @@ def perform(name: str, count: int, seed: int, out: Path) -> list[dict[str, Any]]
     finally:
         child.close()
     counts = Counter(each["outcome"] for each in done[:count])
-    print(f"{name}: {dict(counts)}, {sum(each['seconds'] for each in done[:count]):.0f} s", flush=True)
+    print(
+        f"{name}: {dict(counts)}, {sum(each['seconds'] for each in done[:count]):.0f} s", flush=True
+    )
     return done[:count]
 
 
@@ -149,7 +151,9 @@ def page(cases: dict[str, list[dict]]) -> list[str]:
         ]
         parts[-1] += "\n\n" + "\n".join(lines)
     for name in cases:
-        parts.append(f"## {KINDS[name].text[0].upper()}{KINDS[name].text[1:]}\n\n" + _by(cases[name]))
+        parts.append(
+            f"## {KINDS[name].text[0].upper()}{KINDS[name].text[1:]}\n\n" + _by(cases[name])
+        )
     return parts
 
 
