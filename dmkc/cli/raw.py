@@ -60,11 +60,11 @@ class _Bounded(io.RawIOBase):
 
 
 def unpacked(path: str) -> Any:
-    """A packed file on this machine to read from; one that unpacks to too much is refused."""
+    """A file on this machine to read from; a packed one that unpacks to too much is refused."""
     import fsspec
 
     stream = fsspec.filesystem("file").open(path, "rb", compression="infer")
-    return io.BufferedReader(_Bounded(stream, path), 1 << 16)
+    return io.BufferedReader(_Bounded(stream, path)) if path.endswith(COMPRESSED) else stream
 
 
 def taken_from_pipe(path: str, delimiter: str | None) -> bytes | None:
@@ -103,7 +103,7 @@ def _first_line(path: str, held: bytes | None) -> bytes:
         elif "://" in path:
             stream = fsspec.open(path, "rb", compression="infer").open()
         else:
-            stream = unpacked(path) if path.endswith(COMPRESSED) else open(path, "rb")
+            stream = unpacked(path)
         with stream:
             blank = 0
             while line := stream.readline(MOST_LINE):

@@ -29,7 +29,8 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 def check_metadata_files(folder: Path) -> None:
     """Refuse metadata that is no regular file of bearable size, in a store and the arrays in it."""
-    inside = (entry.path for entry in os.scandir(folder) if entry.is_dir())
+    others = (entry.path for entry in os.scandir(folder) if not entry.is_file(follow_symlinks=False))
+    inside = filter(os.path.isdir, others)
     for place, name in itertools.product((str(folder), *inside), METADATA):
         path = os.path.join(place, name)
         if os.path.lexists(path) and (problem := _problem(path, MOST_METADATA)):

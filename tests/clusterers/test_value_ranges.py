@@ -157,3 +157,16 @@ def test_degrees_are_bounded(degree):
     for offset in (np.nan, np.inf, 1e300, "1"):
         with pytest.raises(UserError, match="coef0"):
             Polynomial(2, coef0=offset)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_values_out_of_bounds_count_even_where_rows_weigh_nothing(form):
+    X, weights = BLOBS.copy(), np.ones(len(BLOBS))
+    X[3, 1], weights[3] = 1.7e308, 0.0
+    refused(KMeans(2), form(X), r"Column 1 of X holds 1.7e\+308", sample_weight=weights)
+
+
+@pytest.mark.parametrize("value", [1e10, 1e100, 1e300])
+def test_weights_of_objectives_are_bounded(value):
+    for method, name in (("mkc", "C"), ("odm", "C"), ("planes", "c1"), ("planes", "ridge")):
+        refused(estimator(method, **{name: value}), BLOBS, f"{name} must be a number between")
