@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ FREE_BYTES = 1 << 30
 """What any array or chunk may claim to hold, however little is stored of it."""
 MOST_RATIO = 10_000
 """How many times larger than its files a larger array or chunk may be."""
+FREE_CHUNKS = 10_000
+"""Chunks that any array may have, and how many it may have for each that is stored."""
+SOME_FILES = 100
 SLACK_BYTES = 1 << 26
 """What a chunk may unpack to beyond twice its size, for checksums and filters."""
 ZSTD = b"\x28\xb5\x2f\xfd"
@@ -29,7 +32,9 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 def check_metadata_files(folder: Path) -> None:
     """Refuse metadata that is no regular file of bearable size, in a store and the arrays in it."""
-    others = (entry.path for entry in os.scandir(folder) if not entry.is_file(follow_symlinks=False))
+    others = (
+        entry.path for entry in os.scandir(folder) if not entry.is_file(follow_symlinks=False)
+    )
     inside = filter(os.path.isdir, others)
     for place, name in itertools.product((str(folder), *inside), METADATA):
         path = os.path.join(place, name)
@@ -38,24 +43,32 @@ def check_metadata_files(folder: Path) -> None:
 
 
 def check_claims(array: Any, folder: Path, where: str) -> None:
-    """Refuse an array that claims to be far larger than its files, or to have such chunks."""
-    width = array.dtype.itemsize
-    chunk = width * math.prod(array.shards or array.chunks)
-    claims = (("holds", width * math.prod(array.shape)), ("has chunks of", chunk))
-    for what, claimed in claims:
-        if claimed <= FREE_BYTES:
+    """Refuse an array that claims far more bytes or chunks than it stores."""
+    width, chunk = array.dtype.itemsize, array.shards or array.chunks
+    counts = (-(-size // step) for size, step in zip(array.shape, chunk, strict=True))
+    claims: list[tuple[str, int, int, int, Callable[[], Iterable[int]]]] = [
+        ("bytes", width * math.prod(array.shape), FREE_BYTES, MOST_RATIO, lambda: _sizes(folder)),
+        (
+            "bytes in a chunk",
+            width * math.prod(chunk),
+            FREE_BYTES,
+            MOST_RATIO,
+            lambda: _one(folder),
+        ),
+        ("chunks", math.prod(counts), FREE_CHUNKS, FREE_CHUNKS, lambda: map(bool, _sizes(folder))),
+    ]
+    for what, claimed, free, ratio, sizes in claims:
+        if claimed <= free:
             continue
-        sizes = _sizes(folder) if what == "holds" else iter([max(_sizes(folder, 1), default=0)])
         stored = 0
-        for size in sizes:  # honest files suffice soon
+        for size in sizes():  # honest files suffice soon
             stored += size
-            if claimed <= FREE_BYTES + MOST_RATIO * stored:
+            if claimed <= free + ratio * stored:
                 break
         else:
             raise UserError(
-                f"{where[0].upper()}{where[1:]} says that it {what} {claimed} bytes, but stores "
-                f"only {stored} of them; write it again with all of its chunks and the shape that "
-                "it has."
+                f"{where[0].upper()}{where[1:]} says that it has {claimed} {what}, but stores only "
+                f"{stored}; write it again with all of its chunks and the shape that it has."
             )
 
 
@@ -104,13 +117,14 @@ def _problem(path: str, most: int) -> str:
     return f"is too large ({state.st_size} bytes)" if state.st_size > most else ""
 
 
-def _sizes(folder: Path, few: int = 0) -> Iterator[int]:
-    """Bytes of the files of an array, or those of the first folder with some."""
+def _sizes(folder: Path) -> Iterator[int]:
+    """Bytes of the files of an array."""
     for place, _, names in os.walk(folder):
-        chunks = [name for name in names if name not in METADATA]
-        for name in chunks:
-            path = os.path.join(place, name)
+        for path in (os.path.join(place, name) for name in names if name not in METADATA):
             if os.path.isfile(path):
                 yield os.path.getsize(path)
-        if few and chunks:
-            return
+
+
+def _one(folder: Path) -> list[int]:
+    """Bytes of the largest of some files."""
+    return [max(itertools.islice(_sizes(folder), SOME_FILES), default=0)]

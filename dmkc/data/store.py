@@ -150,7 +150,9 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
     check_dimensions(array.ndim, array.shape)
     dtype = block_dtype(array.dtype, where[0].upper() + where[1:])
     n_rows, n_columns = check_shape(array.shape)
-    packed = [name for name in ("scale_factor", "add_offset") if name in array.attrs]
+    attributes = array.metadata.attributes
+    named = attributes if isinstance(attributes, dict) else {}
+    packed = [name for name in ("scale_factor", "add_offset") if name in named]
     if packed:
         raise UserError(
             f"{where[0].upper() + where[1:]} holds packed values ({' and '.join(packed)}); open "

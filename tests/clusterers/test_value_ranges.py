@@ -88,6 +88,9 @@ def test_weights_of_zero_and_lazy_ones():
     assert (check_weights(weights, 3) == weights).all()
     with pytest.raises(UserError, match="1e-310"):
         check_weights(da.from_array(np.array([0.0, 1.0, 1e-310])), 3)
+    for wrong in (["a", "b", "c"], [{}, 1, 1], [[1], [1, 2], 1]):
+        with pytest.raises(UserError, match="must hold numbers"):
+            check_weights(wrong, 3)
     for wrong in ([np.nan, 1, 1], [np.inf, 1, 1], [-1, 1, 1], [0, 0, 0]):
         with pytest.raises(UserError, match="not only zeros"):
             check_weights(wrong, 3)
@@ -170,3 +173,8 @@ def test_values_out_of_bounds_count_even_where_rows_weigh_nothing(form):
 def test_weights_of_objectives_are_bounded(value):
     for method, name in (("mkc", "C"), ("odm", "C"), ("planes", "c1"), ("planes", "ridge")):
         refused(estimator(method, **{name: value}), BLOBS, f"{name} must be a number between")
+
+
+@pytest.mark.parametrize("landmarks", [{}, [["a", "b", "c"]], [[1.0, 2.0], [1.0]]])
+def test_landmarks_that_are_no_rows(landmarks):
+    refused(estimator("kernel-kmeans", landmarks=landmarks), BLOBS, "landmarks must be rows")

@@ -60,14 +60,16 @@ def claim(path, shape, chunk=None):
 @pytest.mark.parametrize("shape", [[10**10, 4], [10**18, 4], [60, 10**9]])
 def test_shapes_that_the_files_cannot_fill(store, shape):
     claim(store, shape)
-    refused(store, "says that it holds")
+    refused(store, r"says that it has \d+ bytes, but")
 
 
 def test_chunks_that_the_files_cannot_fill(store):
     claim(store, [10**9, 4], [10**9, 4])
-    refused(store, "says that it")
+    refused(store, "bytes, but")
     claim(store, [60, 4], [10**9, 4])
-    refused(store, "says that it has chunks of")
+    refused(store, "bytes in a chunk, but")
+    claim(store, [10**7, 4], [1, 1])
+    refused(store, "chunks, but")
 
 
 def test_what_is_absent_within_bounds_is_the_fill_value(store):
@@ -104,3 +106,11 @@ def test_arrays_of_groups_too(tmp_path):
     metadata(path).unlink()
     os.mkfifo(path / "zarr.json")
     refused(tmp_path / "g.zarr", "is not a regular file")
+
+
+def test_attributes_that_are_none(tmp_path):
+    zarr.create_array(store=tmp_path / "x", data=np.ones((20, 3)))
+    stored = json.loads(metadata(tmp_path / "x").read_text())
+    for attributes in (float("nan"), "text", [1]):
+        metadata(tmp_path / "x").write_text(json.dumps({**stored, "attributes": attributes}))
+        assert read(tmp_path / "x").all()
