@@ -80,7 +80,7 @@ def draw(rng: Any, number: int, part: str) -> dict[str, Any]:
 
 def _command(rng: Any, number: int) -> dict[str, Any]:
     words = list(COMMANDS[number % len(COMMANDS)])
-    for _ in range(int(rng.integers(1, 3))):
+    for _ in range(1 + int(rng.random() < 0.3)):
         words = _mutated(words, rng)
     return {"group": words[0] if words[:1] and words[0].isalpha() else "other", "words": words}
 
@@ -115,8 +115,9 @@ def _option(rng: Any, value: str) -> tuple[str, str]:
     names = [name for name in cls.parameters() if name not in ("client", "verbose")]
     name = names[rng.integers(len(names))]
     kind = cls.parameters()[name].kind
-    if kind.words and rng.random() < 0.5:
-        value = str(kind.words[rng.integers(len(kind.words))])
+    fine = (*kind.words, "1", "3", "0.5", "none")
+    if rng.random() < 0.6:
+        value = fine[rng.integers(len(fine))]
     return f"--{name.replace('_', '-')}", value
 
 

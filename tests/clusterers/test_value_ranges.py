@@ -178,3 +178,16 @@ def test_weights_of_objectives_are_bounded(value):
 @pytest.mark.parametrize("landmarks", [{}, [["a", "b", "c"]], [[1.0, 2.0], [1.0]]])
 def test_landmarks_that_are_no_rows(landmarks):
     refused(estimator("kernel-kmeans", landmarks=landmarks), BLOBS, "landmarks must be rows")
+
+
+@pytest.mark.parametrize("method", ["spectral", "consensus"])
+def test_weights_far_apart_leave_anchors(method):
+    weights = np.where(np.arange(len(BLOBS)) % 2, 1e90, 1.0)
+    model = estimator(method, anchors=5).fit(BLOBS, sample_weight=weights)
+    assert set(model.labels_) == {0, 1}
+
+
+def test_planes_that_lose_all_clusters_but_one():
+    X = np.random.default_rng(775).normal(size=(60, 1)) + 6.0 * (np.arange(60) % 2)[:, None]
+    model = estimator("planes", c2=1.0, sample_rows=25).fit(X)
+    assert np.isfinite(model.explained_)
