@@ -57,8 +57,7 @@ def draw(rng: Any, number: int, part: str) -> dict[str, Any]:
         return {**plan, **more, "group": f"{what}, {kind.name}", "what": what}
     if part == "disks":
         way = ("a small disk", "files that cannot grow")[number % 2]
-        size = int(10 ** rng.uniform(3.3, 5.6))
-        return {**plan, "group": way, "size": size, "method": METHODS[number // 2 % 2]}
+        return {**plan, "group": way, "share": float(rng.random())}
     pair = PAIRS[number % len(PAIRS)]
     return {**plan, "group": " and ".join(pair), "pair": pair, "later": float(rng.random() * 0.4)}
 
@@ -293,10 +292,11 @@ def _full_disk(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     labels, _ = whole(folder, plan["method"])
     disk = folder / "run-disk"
     disk.mkdir()
-    small = plan["group"] == "a small disk" and _mount(disk, plan["size"])
+    pages, largest = _needed(folder / f"whole-{plan['method']}-a")
+    small = plan["group"] == "a small disk" and _mount(disk, int(plan["share"] * pages))
     words = fit_words(folder, disk / "run", plan["method"])
     try:
-        code, said = run(words, folder, None if small else plan["size"])
+        code, said = run(words, folder, None if small else int(plan["share"] * largest))
         found = judged(code if code is not None else 99, said)
         if found["outcome"] not in ("done", "refused"):
             return found
@@ -310,6 +310,12 @@ def _full_disk(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     finally:
         if small:
             subprocess.run(["umount", str(disk)], check=False)
+
+
+def _needed(out: Path) -> tuple[int, int]:
+    """Bytes of a disk that the results of a run take, and those of the largest file."""
+    sizes = [each.stat().st_size for each in out.rglob("*")]
+    return sum(4096 * -(-size // 4096) for size in sizes), max(sizes)
 
 
 def _mount(disk: Path, size: int, how: str = "") -> bool:
