@@ -117,7 +117,7 @@ def play(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _sentence(text: str, what: str) -> dict[str, Any]:
-    fine = "\n" not in text and text.endswith(".") and len(text) < 2000
+    fine = "\n" not in text and text.endswith(".") and len(text) < 3000
     return {"outcome": "refused" if fine else "unclear", "said": f"{what}: {text}"[:500]}
 
 

@@ -244,3 +244,10 @@ def nested(depth):
 def test_every_value_is_of_its_kind(stored, change, words):
     edit(stored, change)
     refused(stored, words)
+
+
+def test_long_texts_of_a_file_are_cut_in_what_is_said_of_it(stored):
+    edit(stored, lambda d: d.update(estimator="x" * 100_000))
+    with pytest.raises(ModelFileError, match="known are only") as caught:
+        dmkc.load(stored)
+    assert len(str(caught.value)) < 3000
