@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import lzma
@@ -65,6 +66,15 @@ def unpacked(path: str) -> Any:
 
     stream = fsspec.filesystem("file").open(path, "rb", compression="infer")
     return io.BufferedReader(_Bounded(stream, path)) if path.endswith(COMPRESSED) else stream
+
+
+def opened(path: str, held: bytes | None) -> Any:
+    """What pandas is to read a table from, to be closed afterwards."""
+    if held is not None:
+        return io.BytesIO(held)
+    if "://" not in path and path.endswith(COMPRESSED):
+        return unpacked(path)
+    return contextlib.nullcontext(path)
 
 
 def taken_from_pipe(path: str, delimiter: str | None) -> bytes | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from dmkc.cli.options import as_argument
-from dmkc.cli.raw import COMPRESSED, UNPACKING, read_npz, taken_from_pipe, unpacked
+from dmkc.cli.raw import COMPRESSED, UNPACKING, opened, read_npz, taken_from_pipe
 from dmkc.data import as_rows
 from dmkc.errors import UserError
 from dmkc.showing import printable
@@ -180,10 +178,7 @@ def _parquet(path: str, options: TableOptions, names: Sequence[str] | None) -> A
 
 def _pandas(path: str, delimiter: str | None, held: bytes | None, **kwargs: Any) -> pd.DataFrame:
     try:
-        with contextlib.ExitStack() as stack:
-            source: Any = path if held is None else io.BytesIO(held)
-            if held is None and "://" not in path and path.endswith(COMPRESSED):
-                source = stack.enter_context(unpacked(path))
+        with opened(path, held) as source:
             return pd.read_csv(source, sep=delimiter or r"\s+", **kwargs)
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty.") from None
