@@ -67,8 +67,9 @@ neighbours), **k-means** (scikit-learn, `n_init=10`) and **dask-ml** (spectral c
 Nyström rows) have all rows in the memory of one process, with all cores and at most {peer_memory};
 reading rows and writing labels is not in their seconds. Accuracy is by one-to-one matching,
 majority accuracy the share of rows of their cluster's majority class, which the published figures
-probably are. Seed {seed}; a fit was stopped after {limit:g} s, and its method not tried on more
-rows.
+probably are. Lines of dmkc consensus were measured while the machine did other work as well, so
+that their seconds are too many. Seed {seed}; a fit was stopped after {limit:g} s, and its method not
+tried on more rows.
 """.strip()
 
 
