@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from dmkc.clusterers.checks import check_enough, check_finite, check_range, check_weighted
 from dmkc.clusterers.members import as_given
-from dmkc.data import Rows
+from dmkc.clusterers.prepare import SAMPLE_BYTES
+from dmkc.clusterers.sampled import spread_out
+from dmkc.data import Rows, check_weights, with_weights
+from dmkc.data.rows import scan_width
 from dmkc.scan.engine import Engine
-from dmkc.selection.families import K_MEANS, Judged, Recipe, fitted, judge
-from dmkc.selection.run import take
+from dmkc.scan.survey import Survey, SurveyScan, sample_positions
+from dmkc.selection.families import K_MEANS, Judged, Recipe, fitted, judge, within_bounds
 from dmkc.selection.structure import CLEAR, EVIDENCE, NONE, SOME, Structure, structure
 from dmkc.typing import NamedValues, PerRow, TableLike
 
@@ -73,12 +78,30 @@ class Chosen:
 
 def choose(rows: Rows, engine: Engine, wanted: Wanted, sample_weight: PerRow) -> Chosen:
     """Look at a sample of the rows, and choose; a run that is taken up again remembers it."""
-    _, values = take(rows, engine, wanted.sample_rows, (), sample_weight, wanted.seed)
+    values = _sampled(rows, engine, wanted, sample_weight)
 
     def form(some: np.ndarray) -> TableLike:
-        return as_given(some, dict(rows.views), None)
+        return as_given(some, dict(rows.views), rows.column_names)
 
     return engine.remember("choice", lambda: chosen_on(values, wanted, form))
+
+
+def _sampled(rows: Rows, engine: Engine, wanted: Wanted, sample_weight: PerRow) -> np.ndarray:
+    """Some rows, once it is known that all of them can be clustered."""
+    check_enough(rows.n_rows, wanted.fewest)
+    grid = engine.grid(rows.n_rows, scan_width(rows))
+    blocks = list(rows.blocks(grid.block_rows))
+    if sample_weight is not None:
+        blocks = with_weights(blocks, check_weights(sample_weight, rows.n_rows))
+    size = min(wanted.sample_rows, max(SAMPLE_BYTES // (8 * rows.n_columns), 64))
+    positions = sample_positions(rows.n_rows, min(size, rows.n_rows), wanted.seed)
+    survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
+    check_finite(survey, rows)
+    check_weighted(survey, wanted.fewest)
+    check_range(survey, rows, wanted.fewest)
+    found = survey.sample.toarray() if sp.issparse(survey.sample) else survey.sample
+    values = np.asarray(found, dtype=np.float64)
+    return values if sample_weight is None else values[spread_out(survey.sample_weights)]
 
 
 def chosen_on(
@@ -87,7 +110,7 @@ def chosen_on(
     """The choice for some rows in memory."""
     seen = Structure(0.0, "few rows", [])
     if len(values) >= FEWEST_ROWS:
-        seen = structure(values, wanted.fewest, wanted.most, wanted.seed)
+        seen = structure(within_bounds(values), wanted.fewest, wanted.most, wanted.seed)
     k = wanted.fewest
     if wanted.fewest < wanted.most and seen.numbers:
         k = seen.best
@@ -98,7 +121,7 @@ def chosen_on(
         verdict = SOME if seen.found else NONE
         return Chosen(recipe, verdict, seen.evidence, 0.0, [], seen.numbers, [], [])
     tried = fitted(values, k, wanted.seed, form, wanted.max_seconds)
-    judged = judge(tried.candidates, values, k)
+    judged = judge(tried.candidates, within_bounds(values), k)
     verdict = NONE if not seen.found else CLEAR if judged.confidence >= SURE else SOME
     offered = judged.order[:1] if verdict == CLEAR else _offered(judged)
     places = {judged.order.index(i): number for number, i in enumerate(offered)}

@@ -175,10 +175,12 @@ def fitted(
     candidate is begun; the first, k-means, always is.
     """
     found: list[Candidate] = []
+    why: UserError | None = None
     wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2)
     began, rows = time.monotonic(), form(values)
     with _here_and_unheard():
-        for scaled in (values, standardised(values)):
+        plain = within_bounds(values)
+        for scaled in (plain, standardised(plain)):
             labels = _mixture(scaled, n_clusters, seed)
             if labels is not None:
                 found.append(Candidate(WITNESS, None, labels))
@@ -188,9 +190,12 @@ def fitted(
                 return Fitted(found, wanted[number:])
             try:
                 model = recipe.estimator(random_state=seed).fit(rows)
-            except UserError:  # it is not made for such rows
+            except UserError as problem:  # it is not made for such rows
+                why = why or problem
                 continue
             found.append(Candidate(recipe.family, recipe, np.asarray(model.labels_)))
+    if why is not None and all(candidate.recipe is None for candidate in found):
+        raise why
     return Fitted(found)
 
 
@@ -212,6 +217,13 @@ def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> J
     valleys = even * np.clip((clearness - CLEAR) / (1.0 - CLEAR), 0.0, 1.0)
     told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
     return Judged(candidates, agreement, told, clearness, valleys, sizes > 0, together)
+
+
+def within_bounds(values: np.ndarray) -> np.ndarray:
+    """Rows around zero in a unit of which squares can be summed up; all columns have the same."""
+    centred = values - values.mean(axis=0)
+    size = float(np.abs(centred).max())
+    return centred / size if size > 0 else centred
 
 
 def _told_by_neighbours(nearest: np.ndarray, labels: np.ndarray) -> float:

@@ -92,7 +92,7 @@ def gather(
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
         wanted = Integer(least=20).check("sample_rows", sample_rows)
-        positions, values = take(rows, engine, wanted, answers, sample_weight, seed)
+        positions, values = _take(rows, engine, wanted, answers, sample_weight, seed)
         template = clone(estimator).set_params(random_state=seed, client=estimator.client)
         m = _settled_number(template, values)
         template.set_params(n_clusters=m)
@@ -130,7 +130,7 @@ def _settled_number(template: MultipleKernelClustering, values: np.ndarray) -> i
     return plain.fit(values).n_clusters_
 
 
-def take(
+def _take(
     rows: Rows, engine: Engine, wanted: int, answers: Any, sample_weight: PerRow, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers and dense values of a sample that holds the rows of all answers."""

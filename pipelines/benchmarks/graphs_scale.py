@@ -68,8 +68,8 @@ Nyström rows) have all rows in the memory of one process, with all cores and at
 reading rows and writing labels is not in their seconds. Accuracy is by one-to-one matching,
 majority accuracy the share of rows of their cluster's majority class, which the published figures
 probably are. Lines of dmkc consensus were measured while the machine did other work as well, so
-that their seconds are too many. Seed {seed}; a fit was stopped after {limit:g} s, and its method not
-tried on more rows.
+that their seconds are too many. Seed {seed}; a fit was stopped after {limit:g} s, and its method
+not tried on more rows.
 """.strip()
 
 

@@ -65,7 +65,17 @@ def test_what_a_fit_takes_transform_and_predict_take(method, factor):
         assert (np.asarray(model.predict(X)) == np.asarray(model.labels_)).all()
 
 
-@pytest.mark.parametrize("method", [name for name in ESTIMATORS if name != "consensus"])
+def test_a_choice_among_methods_scales_by_itself():
+    for factor in (1e110, 1e-110, 1e150, 1e-150):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            model = estimator("auto").fit(BLOBS * factor)
+            assert np.isfinite(np.asarray(model.transform(BLOBS * factor))).all()
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in ESTIMATORS if name not in ("consensus", "auto")]
+)
 def test_units_that_are_out_of_bounds_unless_they_are_scaled(method):
     for factor, what in ((1e110, "large"), (1e-110, "small")):
         refused(estimator(method, scale=None), BLOBS * factor, f"too {what} to compute with")

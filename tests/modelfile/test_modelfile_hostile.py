@@ -79,7 +79,7 @@ def test_files_of_every_method_load(models, rows):
 @pytest.mark.parametrize("one", ESTIMATORS)
 def test_a_model_of_another_kind_of_method_is_refused(models, tmp_path, one):
     for other, cls in ESTIMATORS.items():
-        if cls._model_class is ESTIMATORS[one]._model_class:
+        if "auto" in (one, other) or cls._model_class is ESTIMATORS[one]._model_class:
             continue
         path = shutil.copytree(models / one, tmp_path / other)
 
@@ -89,6 +89,19 @@ def test_a_model_of_another_kind_of_method_is_refused(models, tmp_path, one):
 
         edit(path, rename)
         refused(path, f"a {cls.__name__} has no")
+
+
+def test_a_model_of_auto_says_what_was_chosen(models, tmp_path):
+    def rename(described):
+        described.update(estimator="AutoClustering", parameters=files.encode({}))
+
+    path = shutil.copytree(models / "kmeans", tmp_path / "renamed")
+    edit(path, rename)
+    refused(path, "lacks what a AutoClustering has")
+    for name, value in (("method_", "nothing"), ("parameters_", {"no_such": 1}), ("method_", 3)):
+        path = shutil.copytree(models / "auto", tmp_path / f"{name}{value}".replace(" ", ""))
+        edit(path, lambda d, n=name, v=value: d["fitted"].update({n: files.encode(v)}))
+        refused(path, "AutoClustering has|which it cannot be")
 
 
 def test_chunks_that_unpack_to_more_than_the_array_are_not_unpacked(stored):
