@@ -335,6 +335,16 @@ def test_what_a_consensus_agrees_on_is_written_too(call, holed):
     assert labels["membership"].dropna().between(0, 1).all()
 
 
+def test_numbers_that_were_filled_in_are_labelled_like_in_the_fit(call, holed):
+    write(holed[["age", "income", "orders"]], "t.csv")
+    call("fit", "t.csv", *FEW, "--clusters", "3", *COMMON, "--impute-missing", "--out", "run")
+    call("predict", "run", "t.csv", "--out", "p.csv")
+    assert np.allclose(read("p.csv"), read("run/labels.csv"), rtol=1e-12)
+    frame = holed[["income", "age"]]
+    again = dmkc.load("run/model.zarr").predict(frame)
+    assert list(again) == list(read("p.csv")["cluster"])
+
+
 def test_views_and_small_tables_are_numbers_as_they_are(call, table):
     table[["age"]].assign(same=1).to_csv("left.csv", index=False)
     table[["income", "orders"]].to_parquet("right.parquet")
