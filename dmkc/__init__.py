@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         NonparallelPlaneClustering,
         SparseKernelMMC,
         SpectralClustering,
+        cluster,
     )
     from dmkc.clusterers.registry import register_estimator
     from dmkc.kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Neighbours, Polynomial
@@ -53,6 +54,7 @@ __all__ = [
     "TableColumns",
     "__version__",
     "checkpoint",
+    "cluster",
     "load",
     "plan",
     "register_estimator",
@@ -83,6 +85,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
             "SpectralClustering": "clusterers",
             "TableColumns": "tables",
             "checkpoint": "resume",
+            "cluster": "clusterers",
             "load": "modelfile",
             "plan": "planning.plan",
             "register_estimator": "clusterers.registry",

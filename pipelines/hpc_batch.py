@@ -101,7 +101,7 @@ def demo(folder: Path) -> int:
     (folder / "queue.yaml").write_text(yaml.safe_dump(config))
     rows = folder / "rows.zarr"
     dmkc("datasets", "make", "ringnorm", "--rows", "200000", "--out", str(rows))
-    fit = [str(rows), "--clusters", "2", "--seed", "0", "--no-report"]
+    fit = [str(rows), "--method", "mkc", "--clusters", "2", "--seed", "0", "--no-report"]
     run = folder / "run"
     submit([*fit, "--cluster", str(folder / "queue.yaml")], run)
     end_early(run)

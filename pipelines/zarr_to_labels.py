@@ -23,7 +23,7 @@ import dask.array as da
 import numpy as np
 
 import dmkc
-import dmkc.cluster
+import dmkc.clusters
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.datasets import make_ringnorm
 
@@ -36,7 +36,7 @@ def run(rows: str, out: Path, estimator: Any, cluster: Any = None) -> dict[str, 
     if result.exists():
         return json.loads(result.read_text())
     began = time.perf_counter()
-    with dmkc.cluster.open(cluster or HERE) as client:
+    with dmkc.clusters.open(cluster or HERE) as client:
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         with dmkc.checkpoint(out):
             model = estimator.fit(rows)

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import dmkc
-import dmkc.cluster
+import dmkc.clusters
 from dmkc import constraints, datasets, metrics, plot, report
 
 MODULES = (dmkc, metrics, datasets, constraints, plot, report)
@@ -24,7 +24,7 @@ def public(module):
 
 SOME = ((dmkc, "select"), (metrics, "accuracy"), (datasets, "make_rings"), (plot, "margins"))
 SHOWN = [item for module in MODULES for item in public(module)]
-SHOWN += [("dmkc.cluster.open", dmkc.cluster.open), ("dmkc.cluster.read", dmkc.cluster.read)]
+SHOWN += [("dmkc.clusters.open", dmkc.clusters.open), ("dmkc.clusters.read", dmkc.clusters.read)]
 
 
 def examples(name, value):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from dmkc import cluster, documents
-from dmkc.cluster.values import ConfigError
+from dmkc import clusters, documents
+from dmkc.clusters.values import ConfigError
 from dmkc.documents import read_document
 from dmkc.errors import UserError
 
@@ -93,4 +93,4 @@ def test_cluster_configs_of_strangers(tmp_path, text, words):
     path = tmp_path / "cluster.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
-        cluster.read(path)
+        clusters.read(path)

@@ -11,16 +11,16 @@ from typing import Any
 import yaml
 from dask.utils import format_bytes
 
-from dmkc import cluster
+from dmkc import clusters
 from dmkc.cli.common import Failure, add_command, define, print_pairs, say
 from dmkc.cli.options import as_argument
-from dmkc.cluster.opening import dashboard_of
-from dmkc.cluster.queues import script
-from dmkc.cluster.schema import QUEUES, Config
-from dmkc.cluster.smoke import one_worker, smoke_scan
-from dmkc.cluster.start import kubernetes_spec
 from dmkc.clusterers.estimator import Facts
 from dmkc.clusterers.parameters import whole_number
+from dmkc.clusters.opening import dashboard_of
+from dmkc.clusters.queues import script
+from dmkc.clusters.schema import QUEUES, Config
+from dmkc.clusters.smoke import one_worker, smoke_scan
+from dmkc.clusters.start import kubernetes_spec
 from dmkc.showing import printable
 
 SIZES = ("memory", "disk")
@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    config = cluster.read(args.config)
+    config = clusters.read(args.config)
     print_pairs([("kind", config.kind), *_settings(config)])
     if config.kind in QUEUES:
         print(f"\njob script of a worker:\n\n{script(config, _security(config))}", end="")
@@ -57,7 +57,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _security(config: Config) -> Any:
-    from dmkc.cluster.network import security_of
+    from dmkc.clusters.network import security_of
 
     return security_of(config)
 
@@ -85,7 +85,7 @@ def _start(config: Config) -> None:
     say(f"starting one worker of the {config.kind} cluster")
     began = time.perf_counter()
     try:
-        with cluster.open(one_worker(config)) as client:
+        with clusters.open(one_worker(config)) as client:
             up = time.perf_counter() - began
             found = smoke_scan(client)
             print_pairs(
@@ -97,12 +97,12 @@ def _start(config: Config) -> None:
                     ("result", "the same bits as in this process"),
                 ]
             )
-    except cluster.ClusterError as problem:
+    except clusters.ClusterError as problem:
         raise Failure(str(problem)) from problem
 
 
 def _certs(args: argparse.Namespace) -> None:
-    paths = cluster.make_certificates(args.folder, args.days)
+    paths = clusters.make_certificates(args.folder, args.days)
     for path in paths.values():
         print(printable(path))
     folder = next(iter(paths.values())).parent.resolve()

@@ -126,14 +126,14 @@ def client_of(args: argparse.Namespace) -> Iterator[MaybeClient]:
     if config is None:
         yield None
         return
-    from dmkc import cluster
-    from dmkc.cluster.opening import dashboard_of
+    from dmkc import clusters
+    from dmkc.clusters.opening import dashboard_of
 
     with contextlib.ExitStack() as stack:
         try:
-            checked = cluster.read(config)
-            client = stack.enter_context(cluster.open(checked))
-        except cluster.ClusterError as problem:
+            checked = clusters.read(config)
+            client = stack.enter_context(clusters.open(checked))
+        except clusters.ClusterError as problem:
             kind = UserError if args.scheduler is not None else Failure
             raise kind(str(problem)) from problem
         link = dashboard_of(client, checked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import lzma
@@ -19,14 +20,61 @@ MOST_FIELDS = 100_000
 """Columns of a table; a frame of more takes minutes to make."""
 MOST_LINE = 16 << 20
 """Bytes of the first line of a table."""
+MOST_BLANK = 1 << 20
+"""Bytes of blank lines before the first line."""
 MOST_PIPE = 256 << 20
 """Bytes that a pipe may give, all of which are held in memory."""
+MOST_UNPACKED, MOST_RATIO = 64 << 20, 25
+"""A packed table may unpack to so many bytes, or to so many times its own size."""
 MOST_EMPTY_ROWS = 1 << 26
 """Rows of a sparse file beyond those that its values could fill."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 UNPACKING = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 """What a damaged packed file ends with."""
 SPARSE_KEYS = {"format", "shape", "data"}
+
+
+class _Bounded(io.RawIOBase):
+    """What a packed file unpacks to, as far as its size makes that likely."""
+
+    def __init__(self, stream: Any, path: str) -> None:
+        self._stream, self._path, self._given = stream, path, 0
+        self._most = max(MOST_UNPACKED, MOST_RATIO * os.path.getsize(path))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._stream.read(len(buffer))
+        self._given += len(found)
+        if self._given > self._most:
+            raise UserError(
+                f"{self._path} unpacks to more than {self._most} bytes, {MOST_RATIO} times its "
+                "size and more; unpack it first if you trust it."
+            )
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def unpacked(path: str) -> Any:
+    """A file on this machine to read from; a packed one that unpacks to too much is refused."""
+    import fsspec
+
+    stream = fsspec.filesystem("file").open(path, "rb", compression="infer")
+    return io.BufferedReader(_Bounded(stream, path)) if path.endswith(COMPRESSED) else stream
+
+
+def opened(path: str, held: bytes | None) -> Any:
+    """What pandas is to read a table from, to be closed afterwards."""
+    if held is not None:
+        return io.BytesIO(held)
+    if "://" not in path and path.endswith(COMPRESSED):
+        return unpacked(path)
+    return contextlib.nullcontext(path)
 
 
 def taken_from_pipe(path: str, delimiter: str | None) -> bytes | None:
@@ -65,11 +113,17 @@ def _first_line(path: str, held: bytes | None) -> bytes:
         elif "://" in path:
             stream = fsspec.open(path, "rb", compression="infer").open()
         else:
-            stream = fsspec.filesystem("file").open(path, "rb", compression="infer")
+            stream = unpacked(path)
         with stream:
+            blank = 0
             while line := stream.readline(MOST_LINE):
                 if line.strip():
                     return line
+                blank += len(line)
+                if blank > MOST_BLANK:
+                    raise UserError(f"{path} is no table: it begins with {blank} blank characters.")
+    except UserError:
+        raise
     except Exception:
         return b""  # reading all of it will say what is wrong
     return b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import io
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dmkc.cli.raw import COMPRESSED, UNPACKING, taken_from_pipe
+from dmkc.cli.raw import COMPRESSED, UNPACKING, opened, taken_from_pipe
 from dmkc.cli.runs import is_run_folder
 from dmkc.data.lazy import fixed
 from dmkc.errors import UserError
@@ -290,10 +289,10 @@ def _cells(found: Any) -> int:
 
 
 def _pandas(path: str, delimiter: str | None, held: bytes | None, **kwargs: Any) -> pd.DataFrame:
-    source: Any = path if held is None else io.BytesIO(held)
     try:
-        # All of a column is read before its type is settled, or it may be half text.
-        return pd.read_csv(source, sep=delimiter or r"\s+", low_memory=False, **kwargs)
+        with opened(path, held) as source:
+            # All of a column is read before its type is settled, or it may be half text.
+            return pd.read_csv(source, sep=delimiter or r"\s+", low_memory=False, **kwargs)
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, *UNPACKING) as problem:

@@ -190,6 +190,8 @@ def read_order(run: Path) -> Order | None:
         stored = json.loads(read_bytes(run / ORDER, MOST_DESCRIPTION))
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise UserError(f"{run} is not a folder; name the folder of a run.") from None
     except (OSError, ValueError, RecursionError):
         raise UserError(f"{run / ORDER} is damaged; start the run anew with --force.") from None
     try:

@@ -12,13 +12,13 @@ from typing import Any
 
 import yaml
 
-from dmkc import cluster
+from dmkc import clusters
 from dmkc.cli import runs
 from dmkc.cli.common import Failure, define, print_pairs, say
 from dmkc.cli.fit import add_fit, estimator_of, ordered, resumed
-from dmkc.cluster import batch
-from dmkc.cluster.schema import QUEUES, Config
-from dmkc.cluster.values import PLAIN
+from dmkc.clusters import batch
+from dmkc.clusters.schema import QUEUES, Config
+from dmkc.clusters.values import PLAIN
 from dmkc.errors import UserError
 from dmkc.resume.journal import in_use
 from dmkc.showing import printable
@@ -88,7 +88,7 @@ def _submit(args: argparse.Namespace) -> None:
     runs.write_status(folder, "queued")
     try:
         job = batch.submit(config, folder / SCRIPT)
-    except cluster.ClusterError as problem:
+    except clusters.ClusterError as problem:
         runs.write_status(folder, "ended early", reason=str(problem))
         raise Failure(str(problem)) from problem
     runs.write_job(folder, queue=config.kind, job=job, workers=workers)
@@ -101,7 +101,7 @@ def _queue_config(given: str | None, folder: Path) -> Config:
     path = given or (str(folder / CONFIG) if (folder / CONFIG).exists() else None)
     if path is None:
         raise UserError("dmkc submit needs --cluster with a config of a batch queue.")
-    config = cluster.read(path)
+    config = clusters.read(path)
     if config.kind not in QUEUES:
         raise UserError(
             f"{path} is of kind {config.kind}, which has no queue; use dmkc fit --cluster instead."
@@ -193,6 +193,6 @@ def _cancel(args: argparse.Namespace) -> None:
         raise UserError(f"{args.run_folder} is not in the queue; dmkc status says how it is doing.")
     try:
         batch.cancel(job["queue"], job["job"], job["workers"])
-    except cluster.ClusterError as problem:
+    except clusters.ClusterError as problem:
         raise Failure(str(problem)) from problem
     say(f"job {job['job']} is cancelled; dmkc submit --resume {args.run_folder} goes on with it")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from dmkc.importing import names_when_asked
 
 if TYPE_CHECKING:
-    from dmkc.clusterers.auto import AutoClustering
+    from dmkc.clusterers.auto import AutoClustering, cluster
     from dmkc.clusterers.kmeans.consensus import ConsensusClustering
     from dmkc.clusterers.kmeans.hierarchical import HierarchicalKernelKMeans
     from dmkc.clusterers.kmeans.kernel_kmeans import KernelKMeans
@@ -29,6 +29,7 @@ __all__ = [
     "NonparallelPlaneClustering",
     "SparseKernelMMC",
     "SpectralClustering",
+    "cluster",
 ]
 
 if not TYPE_CHECKING:
@@ -36,6 +37,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AutoClustering": "auto",
+            "cluster": "auto",
             "ConsensusClustering": "kmeans.consensus",
             "HierarchicalKernelKMeans": "kmeans.hierarchical",
             "KMeans": "kmeans.kmeans",

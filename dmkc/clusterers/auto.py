@@ -38,7 +38,7 @@ class AutoClustering(RowClusterer):
     labels_ : labels of the rows, in the form of X.
     verdict_ : str, "clear clusters", "some structure" or "no evidence of clusters".
     evidence_ : float, by how many standard deviations the rows can be cut better than the clouds
-        without clusters that they are most like; below 3.5 there is no evidence.
+        without clusters that they are most like; below 3 there is no evidence.
     confidence_ : float, how far other families of methods find the same clusters, or how clear
         the valleys between clusters are beside those of other clusterings, whichever is more; 0
         to 1.
@@ -186,9 +186,15 @@ class AutoClustering(RowClusterer):
         return self.estimator_
 
     def _verdict(self) -> str:
-        from dmkc.selection.auto import ADVICE
+        from dmkc.selection.auto import ADVICE, EVIDENCE
 
-        return ADVICE[self.verdict_]
+        than = f"{abs(self.evidence_):.1f} standard deviations"
+        seen = f"{than} {'better' if self.evidence_ > 0 else 'worse'}"
+        return (
+            f"{ADVICE[self.verdict_]} They can be cut {seen} than rows without clusters that are "
+            f"most like them (at least {EVIDENCE:g} is evidence); confidence in this clustering is "
+            f"{self.confidence_:.2f}."
+        )
 
     def _pictures(self) -> list[Picture]:
         return self.estimator_._pictures()
@@ -216,6 +222,33 @@ class AutoClustering(RowClusterer):
     @property
     def _dtype(self) -> np.dtype:
         return self.estimator_._dtype
+
+
+def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+    """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
+
+    Parameters
+    ----------
+    X : rows, in any form that `fit` takes.
+    n_clusters : int, (int, int) or "auto", default="auto"
+        Number of clusters, or a range to choose from.
+    **parameters : of `AutoClustering`.
+
+    Returns
+    -------
+    AutoClustering
+        With `labels_`, `verdict_`, `confidence_` and `predict`.
+
+    Examples
+    --------
+    >>> import dmkc
+    >>> from dmkc.datasets import make_moons
+    >>> X, y = make_moons(400, noise=0.05, seed=0)
+    >>> found = dmkc.cluster(X, random_state=0)
+    >>> found.verdict_, found.n_clusters_
+    ('clear clusters', 2)
+    """
+    return AutoClustering(n_clusters, **parameters).fit(X)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from dmkc.data import Rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, KernelPlan
 from dmkc.kernels.tiles import constant_columns
-from dmkc.scan.survey import Survey
+from dmkc.scan.survey import LARGEST, Survey
 
-LARGEST, LEAST = 1e152, 1e-152
-"""Sizes of values, and differences between them, whose squares are numbers."""
+LEAST = 1e-152
+"""Differences between values whose squares are numbers."""
 SCALED = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e100}
 """The largest of scaled values, which kernels multiply with each other, lies within this and its
 inverse."""

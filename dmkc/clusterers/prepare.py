@@ -406,7 +406,10 @@ def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:
     """The landmarks that the caller has given, checked, or None."""
     if callable(settings.landmarks) or isinstance(settings.landmarks, str):
         return None
-    points = np.asarray(settings.landmarks, dtype=np.float64)
+    try:
+        points = np.asarray(settings.landmarks, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise UserError(f"landmarks must be rows of numbers ({problem}).") from None
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
         raise UserError(f"landmarks must be one or more rows with {d} columns, like X.")
     if not np.isfinite(points).all():

@@ -175,6 +175,8 @@ def _weights(column: np.ndarray, name: str) -> np.ndarray:
 
 def _positions(table: np.ndarray, name: str, container: Container) -> np.ndarray:
     """Row numbers of the rows that pairs name."""
+    if not len(table):
+        return np.empty((0, 2), np.int64)
     index = row_index(container)
     whole = _whole_numbers(table)
     if index is None or (whole is not None and index.inferred_type != "integer"):

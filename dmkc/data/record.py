@@ -116,7 +116,10 @@ def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
     if isinstance(sample_weight, da.Array):
         weights = sample_weight.astype(np.float64)
     else:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        try:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError) as problem:
+            raise UserError(f"sample_weight must hold numbers ({problem}).") from None
     if weights.shape != (n_rows,):
         raise UserError(
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows; give one weight "

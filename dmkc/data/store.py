@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.data.blocks import ReaderSource, block_dtype, bounds, check_dimensions, check_shape, dense
+from dmkc.data.chunks import check_chunk_files, check_claims, check_metadata_files
 from dmkc.data.rows import Container, Rows, array_rows
 from dmkc.errors import UserError
 
@@ -90,6 +91,8 @@ class ZarrReader:
         array = self.array
         if self.store is not None:
             array = _opened(self.store, self.path, self.mark)
+            if "://" not in self.store:
+                check_chunk_files(array, Path(self.store, self.path), start, stop)
         try:
             values = array[start:stop, :]
         except Exception as error:
@@ -141,15 +144,22 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
         array = node
     inside = array.path[len(node.path) :].strip("/") if location is not None else array.path
     where = f"the Zarr store {shown}" + (f", array {inside!r}" if inside else "")
+    if location is not None and inside:
+        # A group may describe the array by a consolidated copy of its metadata.
+        array = _open_node(location, inside)
     check_dimensions(array.ndim, array.shape)
     dtype = block_dtype(array.dtype, where[0].upper() + where[1:])
     n_rows, n_columns = check_shape(array.shape)
-    packed = [name for name in ("scale_factor", "add_offset") if name in array.attrs]
+    attributes = array.metadata.attributes
+    named = attributes if isinstance(attributes, dict) else {}
+    packed = [name for name in ("scale_factor", "add_offset") if name in named]
     if packed:
         raise UserError(
             f"{where[0].upper() + where[1:]} holds packed values ({' and '.join(packed)}); open "
             "it with xarray.open_zarr and pass the variable, which unpacks them."
         )
+    if location is not None and "://" not in location:
+        check_claims(array, Path(location, inside), where)
     height = int((array.shards or array.chunks)[0])
     chunks = tuple(stop - start for start, stop in bounds(n_rows, height))
     container = Container("zarr", n_rows, chunks)
@@ -159,9 +169,6 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
     if location is None:
         reader = ZarrReader(where, None, array.path, _mark(array), dtype, array)
     else:
-        if inside:
-            # A group may describe the array by a consolidated copy of its metadata.
-            array = _open_node(location, inside)
         reader = ZarrReader(where, location, inside, _mark(array), dtype)
     return Rows(
         n_rows=n_rows,
@@ -195,6 +202,8 @@ def _open_node(location: str, path: str = "") -> Any:
 
     # Zarr takes any string with "::" for a URL, so a local path must not be a string.
     target: Any = location if "://" in location else Path(location)
+    if "://" not in location:
+        check_metadata_files(target / path)
     try:
         return zarr.open(store=target, path=path, mode="r")
     except ImportError:

@@ -231,7 +231,8 @@ def make_anchors(sample: KernelSample, count: int) -> tuple[np.ndarray, bool]:
         return distinct, True
     nothing = np.empty(0)
     frame = Frame(nothing, nothing, np.dtype(np.float32))
-    few = RowRecord(rows.astype(np.float32), weights)
+    # Sums are of single precision: weights are divided by a power of 2, which changes no centre.
+    few = RowRecord(rows.astype(np.float32), np.ldexp(weights, -np.frexp(weights.max())[1]))
     centres = distinct[np.sort(rng.choice(len(distinct), count, replace=False))]
     for _ in range(STEPS):
         scan = KMeansScan(Centroids(frame, centres[None]))

@@ -47,6 +47,7 @@ from dmkc.modelfile.values import (
     encode_parameter,
     refuse_code,
 )
+from dmkc.showing import one_line
 from dmkc.version import __version__
 from dmkc.writing import staged
 
@@ -140,7 +141,9 @@ def load(path: str | os.PathLike[str]) -> RowClusterer:
             before = described.get("sha256")
             described, group, where = _open(path)
             if described.get("sha256") == before:  # else it has been replaced meanwhile
-                raise ModelFileError(f"The model file {where} cannot be read: {problem}") from None
+                raise ModelFileError(
+                    f"The model file {where} cannot be read: {one_line(problem)}"
+                ) from None
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from dmkc.data.chunks import unpacked_size
 from dmkc.modelfile.values import ModelFileError
 
 MOST_FILES = 1 << 20
@@ -17,7 +18,6 @@ FREE_BYTES = 64 << 20
 """Arrays up to this size may be packed as tightly as they can be; larger ones are written bare."""
 MOST_RATIO = 1000
 """How many times larger than its files a larger array may be."""
-ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def check_folder(root: Path) -> None:
@@ -47,7 +47,7 @@ def check_chunks(array: Path, n_bytes: int, chunk_bytes: int, packed: bool) -> N
     for path in _chunks(array / "c"):
         try:
             size = path.stat().st_size
-            held = _unpacked_size(path) if packed else size
+            held = unpacked_size(path) if packed else size
         except FileNotFoundError:
             raise ModelFileError(f"a chunk of the array {array.name!r} is missing.") from None
         stored += size
@@ -76,18 +76,3 @@ def _chunks(place: Path) -> Iterator[Path]:
     for path in _entries(place):
         if path.is_file() and not path.name.startswith("."):
             yield path
-
-
-def _unpacked_size(path: Path) -> int | None:
-    """What a Zstandard frame says that it holds (RFC 8878, section 3.1.1.1), if it says so."""
-    with open(path, "rb") as file:
-        head = file.read(18)
-    if len(head) < 6 or head[:4] != ZSTD:
-        return None
-    about = head[4]
-    single, dictionary = bool(about & 0x20), (0, 1, 2, 4)[about & 3]
-    width = (int(single), 2, 4, 8)[about >> 6]
-    begin = 5 + (not single) + dictionary
-    if not width or len(head) < begin + width:
-        return None
-    return int.from_bytes(head[begin : begin + width], "little") + (256 if width == 2 else 0)

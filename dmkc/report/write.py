@@ -122,11 +122,17 @@ def write_report(
     lead = (
         f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters_} "
         f"cluster{'s' if model.n_clusters_ != 1 else ''}"
-        f"{f' and {noise:,} rows of noise' if noise else ''}, by {type(model).__name__}"
+        f"{f' and {noise:,} rows of noise' if noise else ''}, by {_by(model)}"
     )
     target = Path(path)
     write_text(target, page.page(printable(title), lead, body, "Written by dmkc."))
     return target
+
+
+def _by(model: Any) -> str:
+    """The name of the method, and of the one that it has chosen."""
+    own, chosen = type(model).__name__, type(model._shown).__name__
+    return own if chosen == own else f"{own}, which has chosen {chosen}"
 
 
 def _kernels(model: Any) -> list[Markup]:

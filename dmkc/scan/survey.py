@@ -19,6 +19,8 @@ from dmkc.scan.base import Scan, leaves
 from dmkc.scan.grid import fold_leaves
 
 SHOWN = 5
+LARGEST = 1e152
+"""Values whose squares are numbers; larger ones are told of even where their rows weigh nothing."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _moments(rows: np.ndarray, weights: np.ndarray) -> tuple:  # pragma: no cove
             t = x - shift[j]
             total[j] += w * t
             squares[j] += w * t * t
-            if w > 0.0:
+            if w > 0.0 or abs(x) > LARGEST:
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
             if not np.isfinite(x):
@@ -174,7 +176,9 @@ def _sparse_moments(rows: Values, weights: np.ndarray, first_row: int) -> tuple:
         stored = np.bincount(indices, heavy, minlength=d)
         inside = np.bincount(indices, heavy * (data - mean[indices]) ** 2, minlength=d)
         deviation = inside + np.maximum(total - stored, 0.0) * mean**2
-    heavy_rows = values[np.flatnonzero(weights > 0)]
+    counting = weights > 0
+    counting[row_of[np.abs(data) > LARGEST]] = True
+    heavy_rows = values[np.flatnonzero(counting)]
     if heavy_rows.shape[0] == 0:
         return mean, deviation, np.full(d, np.inf), np.full(d, -np.inf), bad, first_bad
     low = np.asarray(heavy_rows.min(axis=0).todense()).ravel()

@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from distributed import Client, Future, wait
@@ -18,8 +19,16 @@ LOOK_SECONDS = 2.0
 """How often a wait looks whether anybody still works on the results."""
 
 
+PAUSED_LOOKS = 30
+"""So many looks in a row, a minute, all workers may have paused for want of memory."""
+
+
 class Stuck(RuntimeError):
     """Tasks that no worker will ever run."""
+
+
+class Paused(RuntimeError):
+    """All workers have stopped taking tasks, since their memory is nearly full."""
 
 
 def wait_all(client: Client, futures: Sequence[Future], some_worker: Callable[[], Any]) -> None:
@@ -27,14 +36,14 @@ def wait_all(client: Client, futures: Sequence[Future], some_worker: Callable[[]
 
     `some_worker` is called now and then; it returns once there is a worker.
     """
-    idle = 0
+    watch = Watch(client, futures)
     with client.as_current():
         while True:
             with contextlib.suppress(TimeoutError):
                 wait(futures, timeout=LOOK_SECONDS)
                 return
             some_worker()
-            idle = _idle_looks(client, futures, idle)
+            watch.look()
 
 
 def gather_all(
@@ -43,20 +52,41 @@ def gather_all(
     """The results of all tasks, in this process; `some_worker` as in `wait_all`."""
     coroutine, loop = client.gather(futures, asynchronous=True), cast(Any, client.loop)
     job = asyncio.run_coroutine_threadsafe(coroutine, loop.asyncio_loop)
-    idle = 0
+    watch = Watch(client, futures)
     try:
         while not concurrent.futures.wait([job], timeout=LOOK_SECONDS).done:
             some_worker()
-            idle = _idle_looks(client, futures, idle)
+            watch.look()
         return job.result()
     finally:
         job.cancel()
 
 
-def _idle_looks(client: Client, futures: Sequence[Future], before: int) -> int:
-    """How many looks in a row have found all workers idle while results are missing."""
-    missing = not all(future.done() for future in futures)
-    looks = before + 1 if missing and not any(client.processing().values()) else 0
-    if looks > 1:
-        raise Stuck("all workers were gone for a while")
-    return looks
+@dataclass
+class Watch:
+    """Looks whether anybody still works on results that are missing."""
+
+    client: Client
+    futures: Sequence[Future]
+    idle: int = 0
+    """Looks in a row that have found all workers idle while results are missing."""
+    paused: int = 0
+    """Looks in a row that have found all of them paused, and nothing new done."""
+    done: int = 0
+
+    def look(self) -> None:
+        """Raise where waiting longer would be in vain."""
+        done = sum(future.done() for future in self.futures)
+        missing = done < len(self.futures)
+        self.idle = self.idle + 1 if missing and not any(self.client.processing().values()) else 0
+        if self.idle > 1:
+            raise Stuck("all workers were gone for a while")
+        workers = self.client.scheduler_info(n_workers=-1).get("workers", {}).values()
+        full = missing and bool(workers) and all(w.get("status") == "paused" for w in workers)
+        self.paused = self.paused + 1 if full and done == self.done else 0
+        self.done = done
+        if self.paused > PAUSED_LOOKS:
+            raise Paused(
+                "All workers have paused for a minute, since their memory is nearly full: give "
+                "them more memory, or use more of them."
+            )

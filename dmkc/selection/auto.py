@@ -13,8 +13,10 @@ from dmkc.data import Rows
 from dmkc.scan.engine import Engine
 from dmkc.selection.families import K_MEANS, Judged, Recipe, fitted, judge
 from dmkc.selection.run import take
-from dmkc.selection.structure import CLEAR, NONE, SOME, Structure, structure
+from dmkc.selection.structure import CLEAR, EVIDENCE, NONE, SOME, Structure, structure
 from dmkc.typing import NamedValues, PerRow, TableLike
+
+__all__ = ["ADVICE", "EVIDENCE", "Chosen", "Wanted", "choose"]
 
 SURE = 0.8
 """Confidence from which on clusters are called clear."""

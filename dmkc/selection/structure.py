@@ -28,7 +28,7 @@ NUMBERS = (2, 3, 5, 8)
 """Numbers of clusters at which they are."""
 DRAWS = 6
 """Clouds of every kind."""
-EVIDENCE = 3.5
+EVIDENCE = 3.0
 """Standard deviations by which rows must be cut better than clouds of every kind."""
 LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""

@@ -1,7 +1,7 @@
 """`dmkc.AutoClustering` beside k-means, mixtures, spectral clustering, HDBSCAN and genie.
 
     DMKC_DATA_DIR=folder python pipelines/benchmarks/auto.py [--peers PYTHON] [--kept FOLDER] \\
-        [--sets iris ...] [--page]
+        [--sets iris ...]
 
 The sets are those of selection.md and generated shapes (auto_shapes.py), split into design and
 unseen ones before.  True labels are used to measure only; "oracle" is the best candidate of the
@@ -25,9 +25,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import auto_shapes
 import selection_sets
+from auto_page import write_page
 from dmkc import AutoClustering
 from dmkc.scan.engine import one_blas_thread
-from dmkc.selection.families import Judged, fitted, judge
+from dmkc.selection.families import fitted, judge
 from dmkc.selection.structure import structure
 
 HERE = Path(__file__).resolve().parent
@@ -65,7 +66,7 @@ def gathered(name: str, folder: Path) -> dict[str, Any]:
     some = np.sort(np.random.default_rng(1).permutation(len(X))[:SAMPLE])
     began = time.perf_counter()
     with one_blas_thread():
-        candidates = fitted(X[some], k, 0)
+        candidates = fitted(X[some], k, 0).candidates
     after = time.perf_counter()
     with one_blas_thread():
         seen = structure(X[some], 2, 10, 0)
@@ -93,6 +94,7 @@ def whole(name: str, folder: Path) -> dict[str, Any]:
             "seconds": time.perf_counter() - began,
             "clusters": model.n_clusters_,
             "verdict": model.verdict_,
+            "evidence": model.evidence_,
             "confidence": model.confidence_,
             "method": model.method_,
         }
@@ -100,8 +102,22 @@ def whole(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def judged(made: dict[str, Any]) -> Judged:
-    return judge(made["candidates"], made["X"], made["k"])
+def measured(name: str, folder: Path) -> dict[str, Any]:
+    """All that the page tells of a set."""
+    made, stored = gathered(name, folder), np.load(folder / f"{file_name(name)}.npz")
+    others = np.load(folder / f"{file_name(name)}.peers.npz")
+    indices = [rand(made["y"], c.labels) for c in made["candidates"]]
+    found = judge(made["candidates"], made["X"], made["k"])
+    return {
+        "is shape": name in auto_shapes.SHAPES,
+        "is design": name in DESIGN,
+        "pool": made,
+        "pool chosen": found.candidates[found.order[0]],
+        "candidates": indices,
+        "oracle": max(indices[i] for i in found.order),
+        "peers": {key: rand(stored["y"], others[key]) for key in others.files},
+        **whole(name, folder),
+    }
 
 
 def peers(names: list[str], folder: Path, python: str) -> None:
@@ -131,6 +147,13 @@ def main() -> None:
     if options.only_pools:
         return
     peers(options.sets, options.kept, options.peers)
+    data = {name: measured(name, options.kept) for name in options.sets}
+    groups = {
+        f"{kind}, {part}": [n for n in sets if (n in DESIGN) == (part == "design")]
+        for kind, sets in (("real", REAL), ("shapes", SHAPES))
+        for part in ("design", "unseen")
+    }
+    write_page(data, groups)
 
 
 if __name__ == "__main__":

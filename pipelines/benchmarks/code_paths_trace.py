@@ -80,7 +80,9 @@ def _is_importing(frame: FrameType) -> bool:
 
 
 def command(X: np.ndarray) -> None:
-    words = f"fit {INPUT} --clusters 2 --seed 0 --sample-rows {SAMPLED} --out run --quiet"
+    words = (
+        f"fit {INPUT} --method mkc --clusters 2 --seed 0 --sample-rows {SAMPLED} --out run --quiet"
+    )
     with contextlib.redirect_stdout(io.StringIO()):
         if dmkc.cli.main(words.split()) != 0:
             raise RuntimeError("dmkc fit has failed.")

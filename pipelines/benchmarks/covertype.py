@@ -58,7 +58,8 @@ def commands(m: int, folder: Path) -> dict[str, tuple[list[str], Path]]:
         "dmkc fit --train-rows 20000": ["--train-rows", "20000"],
     }.items():
         out = folder / name.replace(" ", "-")
-        command = [sys.executable, "-m", "dmkc", "fit", rows, "--clusters", str(m), "--seed", "0"]
+        command = [sys.executable, "-m", "dmkc", "fit", rows, "--method", "mkc"]
+        command += ["--clusters", str(m), "--seed", "0"]
         found[name] = ([*command, *more, "--out", str(out)], out / "labels.zarr")
     return found
 

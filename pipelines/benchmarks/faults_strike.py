@@ -20,7 +20,7 @@ from typing import Any
 import dmkc.cli.fit
 import dmkc.cli.labels
 import dmkc.cli.runs
-import dmkc.cluster.opening
+import dmkc.clusters.opening
 import dmkc.report
 import dmkc.resume.journal
 import dmkc.scan.cluster

@@ -220,6 +220,26 @@ def test_damaged_packed_tables(fit, tmp_path):
         fit("x.csv.gz", "--out", "run", code=2)
 
 
+@pytest.mark.parametrize("line", [b"1,2\n", b"\n", b"1.5,2.5,3.5\n"])
+def test_packed_tables_that_unpack_to_far_too_much(fit, tmp_path, monkeypatch, line):
+    monkeypatch.setattr(raw, "MOST_UNPACKED", 1 << 20)
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(line * ((1 << 23) // len(line))))
+    said = fit("x.csv.gz", "--out", "run", code=2).err
+    assert "unpacks to more than 1048576 bytes" in said or "blank characters" in said
+
+
+def test_packed_tables_of_usual_size(fit, tmp_path, data, monkeypatch):
+    monkeypatch.setattr(raw, "MOST_UNPACKED", 100)
+    for ending in ("csv.gz", "csv.bz2", "tsv.xz"):
+        sign = "\t" if ending.startswith("tsv") else ","
+        pd.DataFrame(data[0]).to_csv(tmp_path / f"x.{ending}", index=False, sep=sign)
+        fit(f"x.{ending}", "--out", f"run-{ending}")
+
+
+def test_a_file_is_no_run_to_go_on_with(call, x):
+    assert "is not a folder" in call("fit", "--resume", x, code=2).err
+
+
 @pytest.mark.parametrize("name", ["log.txt", "zarr.json", "metrics.json"])
 def test_info_opens_no_pipes(call, tmp_path, name):
     (tmp_path / "run").mkdir()

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dmkc import cluster
-from dmkc.cluster.schema import KINDS
+from dmkc import clusters
+from dmkc.clusters.schema import KINDS
 
 SHIPPED = sorted((Path(__file__).parents[2] / "cluster_configs").glob("*.yaml"))
 SLURM = {"kind": "slurm", "jobs": 2, "cores": 2, "memory": "4GiB", "walltime": "01:00:00"}
 
 
 def refused(config, *words):
-    with pytest.raises(cluster.ConfigError) as caught:
-        cluster.read(config)
+    with pytest.raises(clusters.ConfigError) as caught:
+        clusters.read(config)
     text = str(caught.value)
     assert text.endswith((".", "?")) and "\n" not in text
     for word in words:
@@ -26,7 +26,7 @@ def refused(config, *words):
 def test_every_kind_has_a_file_and_every_file_a_kind():
     assert {path.stem for path in SHIPPED} == set(KINDS)
     for path in SHIPPED:
-        config = cluster.read(path)
+        config = clusters.read(path)
         assert config.kind == path.stem
         assert set(config) == set(KINDS[config.kind])
 
@@ -44,7 +44,7 @@ def test_commented_keys_of_the_files_are_keys(path):
         given = yaml.safe_load(line.removeprefix("# "))
         without = {"adapt": ("jobs", "workers"), "scheduler_file": ("address",)}.get(name, ())
         changed = {k: v for k, v in {**written, **given}.items() if k not in without}
-        assert cluster.read(changed)[name] is not None
+        assert clusters.read(changed)[name] is not None
         found += 1
     assert found >= 2
 
@@ -114,7 +114,7 @@ def test_directives_that_are_more_than_options_are_refused(value):
 
 def test_directives_of_the_queues_manuals_pass():
     wanted = ["--gres=gpu:1", "--constraint=[rack1|rack2]", '-R "select[mem>40000]"', "-pe smp 8"]
-    assert cluster.read({**SLURM, "directives": wanted})["directives"] == tuple(wanted)
+    assert clusters.read({**SLURM, "directives": wanted})["directives"] == tuple(wanted)
 
 
 @pytest.mark.parametrize("key", ["Executable", "queue", "a = b\nc", "include : id |", "a b"])
@@ -147,19 +147,19 @@ def test_the_loader_runs_nothing(tmp_path):
     path.write_text("#" * (2 << 20))
     refused(path, "too large")
     with pytest.raises(FileNotFoundError):
-        cluster.read(tmp_path / "absent.yaml")
+        clusters.read(tmp_path / "absent.yaml")
 
 
 def test_paths_are_relative_to_the_file(tmp_path):
     path = tmp_path / "here.yaml"
     path.write_text(yaml.safe_dump({**SLURM, "log_directory": "logs", "tls": "certs"}))
-    config = cluster.read(path)
+    config = clusters.read(path)
     assert config["log_directory"] == str(tmp_path / "logs")
     assert config["tls"] == str(tmp_path / "certs")
-    assert cluster.read(dict(config.given))["log_directory"] == str(tmp_path / "logs")
+    assert clusters.read(dict(config.given))["log_directory"] == str(tmp_path / "logs")
 
 
 def test_a_config_that_was_read_is_read_again_as_it_is():
-    config = cluster.read(SLURM)
-    assert cluster.read(config) is config
+    config = clusters.read(SLURM)
+    assert clusters.read(config) is config
     assert config["memory"] == 4 << 30 and config["walltime"] == 3600

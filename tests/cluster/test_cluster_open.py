@@ -22,10 +22,10 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from distributed.utils import get_ip
 
-from dmkc import MultipleKernelClustering, cluster
-from dmkc.cluster.network import InsecureClusterWarning, is_loopback
-from dmkc.cluster.opening import check_versions, dashboard_of
-from dmkc.cluster.smoke import one_worker, smoke_scan
+from dmkc import MultipleKernelClustering, clusters
+from dmkc.clusters.network import InsecureClusterWarning, is_loopback
+from dmkc.clusters.opening import check_versions, dashboard_of
+from dmkc.clusters.smoke import one_worker, smoke_scan
 from dmkc.datasets import make_blobs
 from dmkc.scan.versions import VersionsDiffer
 
@@ -33,7 +33,7 @@ from dmkc.scan.versions import VersionsDiffer
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls") / "certs"
-    cluster.make_certificates(folder)
+    clusters.make_certificates(folder)
     return folder
 
 
@@ -61,7 +61,7 @@ def test_labels_are_those_of_plain_threads():
     model = MultipleKernelClustering(random_state=0, rank=10, sample_rows=500)
     expected = model.fit(X).labels_
     for config in ({"kind": "threads", "threads": 2}, {"kind": "local", "workers": 1}):
-        with cluster.open(config) as client:
+        with clusters.open(config) as client:
             assert Client.current() is client
             np.testing.assert_array_equal(model.fit(X).labels_, expected)
         assert client.status == "closed"
@@ -70,8 +70,8 @@ def test_labels_are_those_of_plain_threads():
 
 
 def test_threads_are_reached_from_this_machine_only():
-    before, config = listening(), cluster.read({"kind": "threads", "threads": 1})
-    with cluster.open(config) as client:
+    before, config = listening(), clusters.read({"kind": "threads", "threads": 1})
+    with clusters.open(config) as client:
         assert {ip for ip, _ in listening() - before} <= {"127.0.0.1"}
         assert dashboard_of(client, config) is None
         assert smoke_scan(client).seconds > 0
@@ -93,8 +93,8 @@ def test_a_local_cluster_listens_on_loopback_only():
     children = children_of_this()
     with warnings.catch_warnings():
         warnings.simplefilter("error", InsecureClusterWarning)
-        config = cluster.read({"kind": "local", "workers": 1})
-        with cluster.open(config) as client:
+        config = clusters.read({"kind": "local", "workers": 1})
+        with clusters.open(config) as client:
             new = listening() - before
             assert len(new) >= 3  # scheduler, dashboard, worker
             assert {ip for ip, _ in new} == {"127.0.0.1"}
@@ -105,7 +105,7 @@ def test_a_local_cluster_listens_on_loopback_only():
 
 
 def test_a_cluster_is_closed_when_its_user_fails():
-    with pytest.raises(ZeroDivisionError), cluster.open({"kind": "local", "workers": 1}) as client:
+    with pytest.raises(ZeroDivisionError), clusters.open({"kind": "local", "workers": 1}) as client:
         raise ZeroDivisionError
     assert client.status == "closed" and client.cluster.status.name == "closed"
 
@@ -116,21 +116,21 @@ def test_an_open_scheduler_without_tls_is_warned_of(unavailable):
         unavailable("this machine has no address but loopback")
     with (
         pytest.warns(InsecureClusterWarning, match="without TLS") as caught,
-        cluster.open(config),
+        clusters.open(config),
     ):
         pass
     assert len([w for w in caught if w.category is InsecureClusterWarning]) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", InsecureClusterWarning)
-        with cluster.open({**config, "trusted_network": True}):
+        with clusters.open({**config, "trusted_network": True}):
             pass
-        with cluster.open({**config, "tls": "temporary"}) as client:
+        with clusters.open({**config, "tls": "temporary"}) as client:
             assert client.scheduler_info()["address"].startswith("tls://")
 
 
 def test_an_open_dashboard_is_warned_of():
     config = {"kind": "local", "workers": 1, "dashboard": "0.0.0.0:0"}
-    with pytest.warns(InsecureClusterWarning, match="dashboard"), cluster.open(config):
+    with pytest.warns(InsecureClusterWarning, match="dashboard"), clusters.open(config):
         pass
 
 
@@ -153,13 +153,13 @@ def test_loopback(host, inside):
 
 def test_an_existing_scheduler_by_address_and_by_file(thread_client, process_client, tmp_path):
     address = process_client.scheduler_info()["address"]
-    with cluster.open({"kind": "existing", "address": address}) as client:
+    with clusters.open({"kind": "existing", "address": address}) as client:
         assert len(client.nthreads()) == 2
         assert smoke_scan(client).description.startswith("2 Dask worker")
     assert process_client.status == "running"  # ours was only a guest
     path = tmp_path / "scheduler.json"
     path.write_text(json.dumps({"type": "Scheduler", "address": address, "workers": {}}))
-    with cluster.open({"kind": "existing", "scheduler_file": str(path)}) as client:
+    with clusters.open({"kind": "existing", "scheduler_file": str(path)}) as client:
         assert len(client.nthreads()) == 2
 
 
@@ -168,11 +168,11 @@ def test_a_scheduler_that_is_not_there():
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         config = {"kind": "existing", "address": address, "timeout": "1s"}
-        with pytest.raises(cluster.ClusterError, match="No Dask scheduler"), cluster.open(config):
+        with pytest.raises(clusters.ClusterError, match="No Dask scheduler"), clusters.open(config):
             pass
     with (
-        pytest.raises(cluster.ConfigError, match="no scheduler file"),
-        cluster.open({"kind": "existing", "scheduler_file": "/nonexistent.json"}),
+        pytest.raises(clusters.ConfigError, match="no scheduler file"),
+        clusters.open({"kind": "existing", "scheduler_file": "/nonexistent.json"}),
     ):
         pass
 
@@ -180,7 +180,7 @@ def test_a_scheduler_that_is_not_there():
 def test_workers_that_never_come():
     with LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as none:
         config = {"kind": "existing", "address": none.scheduler_address, "wait": "1s"}
-        with pytest.raises(cluster.ClusterError, match="No worker"), cluster.open(config):
+        with pytest.raises(clusters.ClusterError, match="No worker"), clusters.open(config):
             pass
 
 
@@ -191,8 +191,8 @@ def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
     )
     qsub.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr("dmkc.cluster.opening.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("dmkc.cluster.queues.RETRY_SECONDS", (0.1,))
+    monkeypatch.setattr("dmkc.clusters.opening.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("dmkc.clusters.queues.RETRY_SECONDS", (0.1,))
     config = {
         "kind": "sge",
         "jobs": 1,
@@ -205,8 +205,8 @@ def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
     }
     why = "refused every worker job: job rejected: no such queue"
     with (
-        pytest.raises(cluster.ClusterError, match=why),
-        cluster.open(config),
+        pytest.raises(clusters.ClusterError, match=why),
+        clusters.open(config),
     ):
         pass
     assert len(calls.read_text().split()) == 2
@@ -215,7 +215,7 @@ def test_a_queue_that_refuses_every_job_says_why(tmp_path, monkeypatch):
 def test_workers_with_other_versions_are_refused(process_client, monkeypatch):
     check_versions(process_client)
     monkeypatch.setattr("dmkc.scan.versions.__version__", "99.0")
-    with pytest.raises(cluster.ClusterError, match=r"dmkc .* \(here 99.0\)"):
+    with pytest.raises(clusters.ClusterError, match=r"dmkc .* \(here 99.0\)"):
         check_versions(process_client)
     with pytest.raises(VersionsDiffer, match=r"dmkc .* \(here 99.0\)"):
         MultipleKernelClustering(client=process_client).fit(np.eye(8))
@@ -237,10 +237,10 @@ def test_certificates_are_private_and_verified(certificates):
     context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
     command = ["openssl", "verify", "-x509_strict", "-CAfile", str(certificates / "ca.pem")]
     subprocess.run([*command, str(certificates / "cert.pem")], check=True, capture_output=True)
-    with pytest.raises(cluster.ConfigError, match="exists"):
-        cluster.make_certificates(certificates)
-    with pytest.raises(cluster.ConfigError, match="days"):
-        cluster.make_certificates(certificates.parent / "x", days=0)
+    with pytest.raises(clusters.ConfigError, match="exists"):
+        clusters.make_certificates(certificates)
+    with pytest.raises(clusters.ConfigError, match="days"):
+        clusters.make_certificates(certificates.parent / "x", days=0)
 
 
 def check_refused(address, **options):
@@ -250,18 +250,18 @@ def check_refused(address, **options):
 
 
 def test_tls_lets_in_only_who_has_the_certificate(certificates, tmp_path):
-    with cluster.open({"kind": "local", "workers": 1, "tls": str(certificates)}) as client:
+    with clusters.open({"kind": "local", "workers": 1, "tls": str(certificates)}) as client:
         address = client.scheduler_info()["address"]
         assert address.startswith("tls://127.0.0.1:")
         assert smoke_scan(client).seconds > 0
-        with cluster.open(
+        with clusters.open(
             {"kind": "existing", "address": address, "tls": str(certificates)}
         ) as two:
             assert len(two.nthreads()) == 1
         check_refused(address, loop=client.loop)
         check_refused(address.replace("tls:", "tcp:"), loop=client.loop)
         other = tmp_path / "other"
-        cluster.make_certificates(other)
+        clusters.make_certificates(other)
         stranger = Security(
             tls_ca_file=str(certificates / "ca.pem"),
             tls_client_cert=str(other / "cert.pem"),
@@ -270,7 +270,7 @@ def test_tls_lets_in_only_who_has_the_certificate(certificates, tmp_path):
         )
         check_refused(address, security=stranger, loop=client.loop)
         config = {"kind": "existing", "address": address, "tls": str(other), "timeout": "2s"}
-        with pytest.raises(cluster.ClusterError, match="No Dask scheduler"), cluster.open(config):
+        with pytest.raises(clusters.ClusterError, match="No Dask scheduler"), clusters.open(config):
             pass
         assert client.submit(sum, [1, 2]).result() == 3
 
@@ -278,34 +278,34 @@ def test_tls_lets_in_only_who_has_the_certificate(certificates, tmp_path):
 def test_tls_files_that_are_wrong(certificates, tmp_path):
     config = {"kind": "local", "workers": 1}
     with (
-        pytest.raises(cluster.ConfigError, match="no file"),
-        cluster.open({**config, "tls": str(tmp_path)}),
+        pytest.raises(clusters.ConfigError, match="no file"),
+        clusters.open({**config, "tls": str(tmp_path)}),
     ):
         pass
     loose = tmp_path / "loose"
-    cluster.make_certificates(loose)
+    clusters.make_certificates(loose)
     os.chmod(loose / "key.pem", 0o644)
     with (
-        pytest.raises(cluster.ConfigError, match="chmod 600"),
-        cluster.open({**config, "tls": str(loose)}),
+        pytest.raises(clusters.ConfigError, match="chmod 600"),
+        clusters.open({**config, "tls": str(loose)}),
     ):
         pass
     existing = {"kind": "existing", "address": "tls://127.0.0.1:1", "tls": "temporary"}
     with (
-        pytest.raises(cluster.ConfigError, match="certificates of its own"),
-        cluster.open(existing),
+        pytest.raises(clusters.ConfigError, match="certificates of its own"),
+        clusters.open(existing),
     ):
         pass
     plain = {"kind": "existing", "address": "tcp://127.0.0.1:1", "tls": str(certificates)}
-    with pytest.raises(cluster.ConfigError, match="tls://"), cluster.open(plain):
+    with pytest.raises(clusters.ConfigError, match="tls://"), clusters.open(plain):
         pass
 
 
 def test_a_trial_needs_one_worker_only():
     given = {"kind": "slurm", "cores": 1, "memory": "1GiB", "walltime": "01:00:00"}
-    trial = one_worker(cluster.read({**given, "adapt": {"minimum": 3, "maximum": 9}}))
+    trial = one_worker(clusters.read({**given, "adapt": {"minimum": 3, "maximum": 9}}))
     assert trial["jobs"] == 1 and trial["adapt"] is None
-    assert one_worker(cluster.read({"kind": "local", "workers": 8}))["workers"] == 1
+    assert one_worker(clusters.read({"kind": "local", "workers": 8}))["workers"] == 1
 
 
 def test_missing_extras_are_named(monkeypatch):
@@ -318,5 +318,5 @@ def test_missing_extras_are_named(monkeypatch):
         ({"kind": "kubernetes", "image": "x"}, r"'\.\[kubernetes\]'"),
         ({"kind": "ssh", "hosts": ["a"]}, r"asyncssh .*'\.\[ssh\]'"),
     ):
-        with pytest.raises(cluster.ConfigError, match=words), cluster.open(config):
+        with pytest.raises(clusters.ConfigError, match=words), clusters.open(config):
             pass

@@ -9,9 +9,9 @@ import sys
 import pytest
 import yaml
 
-from dmkc import cluster
-from dmkc.cluster.queues import script
-from dmkc.cluster.start import kubernetes_spec
+from dmkc import clusters
+from dmkc.clusters.queues import script
+from dmkc.clusters.start import kubernetes_spec
 
 COMMON = {
     "jobs": 3,
@@ -27,7 +27,7 @@ TIMED = {"walltime": "26:30:00", "queue": "short"}
 def lines(kind, mark, **more):
     """The options that the queue reads, and the lines that the shell runs."""
     timed = {} if kind == "htcondor" else TIMED
-    text = script(cluster.read({"kind": kind, **COMMON, **timed, **more}))
+    text = script(clusters.read({"kind": kind, **COMMON, **timed, **more}))
     rows = text.splitlines()
     assert rows[0].startswith("#!")
     options = [row.removeprefix(mark).strip() for row in rows if row.startswith(mark)]
@@ -91,7 +91,7 @@ def test_sge():
 
 def test_htcondor():
     text = script(
-        cluster.read(
+        clusters.read(
             {
                 "kind": "htcondor",
                 **COMMON,
@@ -138,19 +138,21 @@ def test_lifetime_ends_before_walltime_for_every_worker():
 
 def test_a_path_that_a_queue_would_misread_is_refused(tmp_path):
     config = {"kind": "slurm", **COMMON, **TIMED, "log_directory": str(tmp_path / "my logs")}
-    with pytest.raises(cluster.ConfigError, match="cannot stand in a job script"):
-        script(cluster.read(config))
+    with pytest.raises(clusters.ConfigError, match="cannot stand in a job script"):
+        script(clusters.read(config))
     assert not (tmp_path / "my logs").exists()
 
 
 def test_log_folders_are_private(tmp_path):
-    script(cluster.read({"kind": "slurm", **COMMON, **TIMED, "log_directory": str(tmp_path / "a")}))
+    script(
+        clusters.read({"kind": "slurm", **COMMON, **TIMED, "log_directory": str(tmp_path / "a")})
+    )
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
 
 
 def test_kubernetes_resource():
     given = {"kind": "kubernetes", "image": "me/dmkc:1", "workers": 3, "cores": 2, "memory": "4GiB"}
-    spec = kubernetes_spec(cluster.read({**given, "environment": {"A": "b c"}}))
+    spec = kubernetes_spec(clusters.read({**given, "environment": {"A": "b c"}}))
     # the operator's custom resource: worker.replicas, and pod specs of worker and scheduler whose
     # service forwards the two named ports
     assert (spec["apiVersion"], spec["kind"]) == ("kubernetes.dask.org/v1", "DaskCluster")
@@ -167,5 +169,5 @@ def test_kubernetes_resource():
     assert service["type"] == "ClusterIP"
     assert yaml.safe_load(yaml.safe_dump(spec)) == spec
     adaptive = {k: v for k, v in given.items() if k != "workers"}
-    adaptive = cluster.read({**adaptive, "adapt": {"minimum": 1, "maximum": 9}})
+    adaptive = clusters.read({**adaptive, "adapt": {"minimum": 1, "maximum": 9}})
     assert kubernetes_spec(adaptive)["spec"]["worker"]["replicas"] == 1

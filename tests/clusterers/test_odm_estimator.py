@@ -285,6 +285,13 @@ def test_empty_lists_are_no_constraints():
     assert found.objective_ == expected.objective_
 
 
+def test_an_index_with_repeated_labels_is_fine_where_no_pairs_name_rows():
+    frame = pd.DataFrame(X, index=np.arange(len(X)) // 2)
+    labels = make().fit(frame).labels_
+    assert np.array_equal(labels, make().fit(X).labels_)
+    assert np.array_equal(make(must_link=[]).fit(frame).labels_, labels)
+
+
 def test_models_are_stored_and_loaded_bit_for_bit(tmp_path):
     model = make(must_link=MUST, cannot_link=CANNOT).fit(X)
     model.save(tmp_path / "model.zarr")

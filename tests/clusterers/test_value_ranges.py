@@ -88,6 +88,9 @@ def test_weights_of_zero_and_lazy_ones():
     assert (check_weights(weights, 3) == weights).all()
     with pytest.raises(UserError, match="1e-310"):
         check_weights(da.from_array(np.array([0.0, 1.0, 1e-310])), 3)
+    for wrong in (["a", "b", "c"], [{}, 1, 1], [[1], [1, 2], 1]):
+        with pytest.raises(UserError, match="must hold numbers"):
+            check_weights(wrong, 3)
     for wrong in ([np.nan, 1, 1], [np.inf, 1, 1], [-1, 1, 1], [0, 0, 0]):
         with pytest.raises(UserError, match="not only zeros"):
             check_weights(wrong, 3)
@@ -157,3 +160,34 @@ def test_degrees_are_bounded(degree):
     for offset in (np.nan, np.inf, 1e300, "1"):
         with pytest.raises(UserError, match="coef0"):
             Polynomial(2, coef0=offset)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_values_out_of_bounds_count_even_where_rows_weigh_nothing(form):
+    X, weights = BLOBS.copy(), np.ones(len(BLOBS))
+    X[3, 1], weights[3] = 1.7e308, 0.0
+    refused(KMeans(2), form(X), r"Column 1 of X holds 1.7e\+308", sample_weight=weights)
+
+
+@pytest.mark.parametrize("value", [1e10, 1e100, 1e300])
+def test_weights_of_objectives_are_bounded(value):
+    for method, name in (("mkc", "C"), ("odm", "C"), ("planes", "c1"), ("planes", "ridge")):
+        refused(estimator(method, **{name: value}), BLOBS, f"{name} must be a number between")
+
+
+@pytest.mark.parametrize("landmarks", [{}, [["a", "b", "c"]], [[1.0, 2.0], [1.0]]])
+def test_landmarks_that_are_no_rows(landmarks):
+    refused(estimator("kernel-kmeans", landmarks=landmarks), BLOBS, "landmarks must be rows")
+
+
+@pytest.mark.parametrize("method", ["spectral", "consensus"])
+def test_weights_far_apart_leave_anchors(method):
+    weights = np.where(np.arange(len(BLOBS)) % 2, 1e90, 1.0)
+    model = estimator(method, anchors=5).fit(BLOBS, sample_weight=weights)
+    assert set(model.labels_) == {0, 1}
+
+
+def test_planes_that_lose_all_clusters_but_one():
+    X = np.random.default_rng(775).normal(size=(60, 1)) + 6.0 * (np.arange(60) % 2)[:, None]
+    model = estimator("planes", c2=1.0, sample_rows=25).fit(X)
+    assert np.isfinite(model.explained_)

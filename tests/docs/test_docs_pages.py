@@ -70,13 +70,13 @@ def test_scaling_page_shows_the_measured_results(monkeypatch):
 
 def test_every_public_name_is_in_the_reference():
     import dmkc
-    from dmkc import cluster, constraints, datasets, metrics
+    from dmkc import clusters, constraints, datasets, metrics
 
     text = "\n".join(p.read_text("utf-8") for p in (PROJECT / "docs" / "api").glob("*.md"))
     described = set(re.findall(r"^::: (\S+)$", text, re.M))
-    hidden = {"dmkc.__version__", "dmkc.metrics.METRICS", "dmkc.cluster.Config"}
-    hidden |= {"dmkc.cluster.InsecureClusterWarning"}
-    for module in (dmkc, metrics, datasets, constraints, cluster):
+    hidden = {"dmkc.__version__", "dmkc.metrics.METRICS", "dmkc.clusters.Config"}
+    hidden |= {"dmkc.clusters.InsecureClusterWarning"}
+    for module in (dmkc, metrics, datasets, constraints, clusters):
         wanted = {f"{module.__name__}.{name}" for name in module.__all__}
         assert wanted - hidden <= described
 

@@ -12,6 +12,7 @@ from numcodecs import Zstd
 
 import dmkc
 from dmkc.clusterers.registry import ESTIMATORS
+from dmkc.data.chunks import ZSTD
 from dmkc.datasets import make_blobs
 from dmkc.modelfile import ModelFileError, files, folder, is_model_file
 
@@ -100,7 +101,7 @@ def test_chunks_that_unpack_to_more_than_the_array_are_not_unpacked(stored):
 
 
 def test_frames_that_do_not_say_their_size_and_other_bytes_are_refused(stored):
-    chunk_of(stored / "shift").write_bytes(folder.ZSTD + b"\x00\x58\x01\x00\x00")
+    chunk_of(stored / "shift").write_bytes(ZSTD + b"\x00\x58\x01\x00\x00")
     refused(stored, "unknown number of bytes")
     chunk_of(stored / "shift").write_bytes(b"nonsense")
     refused(stored, "unknown number of bytes")
@@ -243,3 +244,10 @@ def nested(depth):
 def test_every_value_is_of_its_kind(stored, change, words):
     edit(stored, change)
     refused(stored, words)
+
+
+def test_long_texts_of_a_file_are_cut_in_what_is_said_of_it(stored):
+    edit(stored, lambda d: d.update(estimator="x" * 100_000))
+    with pytest.raises(ModelFileError, match="known are only") as caught:
+        dmkc.load(stored)
+    assert len(str(caught.value)) < 3000

@@ -12,7 +12,7 @@ import pytest
 import yaml
 import zarr
 
-from dmkc import MultipleKernelClustering, cluster
+from dmkc import MultipleKernelClustering, clusters
 from dmkc.cli import main
 from dmkc.scan.cluster import ClusterEngine
 
@@ -59,7 +59,7 @@ def test_a_job_that_is_deleted_is_submitted_again_and_no_label_changes(
 
     monkeypatch.setattr(ClusterEngine, "scan", disturbed)
     config = sge.config(tls="temporary", shared_directory=str(sge.folder / "shared"))
-    with cluster.open(config) as client:
+    with clusters.open(config) as client:
         client.wait_for_workers(2, timeout=60)
         before = set(client.run(os.getenv, "JOB_ID").values())
         model = MultipleKernelClustering(**SETTINGS).fit(X)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from dmkc import MultipleKernelClustering, cluster
+from dmkc import MultipleKernelClustering, clusters
 from dmkc.scan.cluster import ClusterEngine
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ def nodes(client):
 
 @pytest.mark.parametrize("feature_mode", ["persist", "recompute"])
 def test_labels_are_those_of_threads(slurm, X, expected, feature_mode):
-    with cluster.open(slurm.config(tls="temporary", shared_directory=str(slurm.folder))) as client:
+    with clusters.open(slurm.config(tls="temporary", shared_directory=str(slurm.folder))) as client:
         client.wait_for_workers(2, timeout=60)
         assert nodes(client) == {"node1", "node2"}
         assert client.scheduler_info()["address"].startswith("tls://127.0.0.1:")
@@ -73,7 +73,7 @@ def test_a_cluster_grows_with_the_work_and_shrinks_after_it(slurm, X, expected, 
     config = slurm.config(adapt={"minimum": 1, "maximum": 2, "idle": "3s"})
     del config["jobs"]
     seen = set()
-    with cluster.open(config) as client:
+    with clusters.open(config) as client:
         assert len(client.nthreads()) == 1
         busy = [client.submit(time.sleep, 1, pure=False) for _ in range(60)]
         client.wait_for_workers(2, timeout=60)
@@ -93,7 +93,7 @@ def test_a_job_that_is_cancelled_in_mid_fit_is_replaced(slurm, X, expected, slow
         subprocess.run(["scancel", *gone], check=True)
 
     slowly[4] = cancel
-    with cluster.open(slurm.config()) as client:
+    with clusters.open(slurm.config()) as client:
         client.wait_for_workers(2, timeout=60)
         before = set(slurm.jobs())
         assert_identical(estimator().fit(X), expected)
@@ -105,7 +105,7 @@ def test_a_job_that_is_cancelled_in_mid_fit_is_replaced(slurm, X, expected, slow
 
 def test_all_jobs_cancelled_at_once(slurm, X, expected, slowly):
     slowly[5] = lambda: subprocess.run(["scancel", "--user=root"], check=True)
-    with cluster.open(slurm.config()):
+    with clusters.open(slurm.config()):
         assert_identical(estimator().fit(X), expected)
 
 
@@ -121,7 +121,7 @@ def test_workers_whose_lifetime_ends_are_replaced(slurm, X, expected, slowly):
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        with cluster.open(slurm.config(lifetime="12s")):
+        with clusters.open(slurm.config(lifetime="12s")):
             assert_identical(estimator().fit(X), expected)
     finally:
         stop.set()

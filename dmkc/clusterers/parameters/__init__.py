@@ -24,6 +24,8 @@ from dmkc.kernels import as_bank
 
 WIDTH = 96
 """Columns of a docstring, which is shown without the indentation of its class."""
+MOST_NUMBER = 1e9
+"""Weights and penalties beyond this drown everything that they stand beside in rounding."""
 SECTIONS = re.compile(r"^(Attributes|References|Examples)\n-+$", re.MULTILINE)
 
 
@@ -210,10 +212,9 @@ class Number(Kind):
         if not fine or value < low or value == self.above:
             bound = "at least" if self.above is None else "greater than"
             raise UserError(f"{name} must be a number {bound} {low:g}, not {value!r}.")
-        if self.most is not None and value > self.most:
-            raise UserError(
-                f"{name} must be a number between {low:g} and {self.most:g}, not {value!r}."
-            )
+        most = MOST_NUMBER if self.most is None else self.most
+        if value > most and np.isfinite(float(value)):
+            raise UserError(f"{name} must be a number between {low:g} and {most:g}, not {value!r}.")
         return float(value)
 
     def _parse(self, name: str, text: str) -> float:

@@ -139,7 +139,9 @@ class _Round:
     def explained(self) -> float:
         """Share of the value without any plane that the planes save (found when asked for)."""
         counts = self.solved.sums.members[:, -1]
-        return 1.0 - self.solved.value / trivial_value(self.problem, counts)
+        without = trivial_value(self.problem, counts)
+        # With all rows in one cluster there is nothing to save.
+        return 1.0 - self.solved.value / without if without > 0 else 0.0
 
     def fit(self, n_iter: int, converged: bool, reason: str) -> PlaneFit:
         solved = self.solved

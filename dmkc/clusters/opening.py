@@ -12,11 +12,11 @@ from typing import Any
 from distributed import Client
 from distributed.security import Security
 
-from dmkc.cluster import start
-from dmkc.cluster.network import security_of
-from dmkc.cluster.queues import Submissions, first_jobs, start_queue
-from dmkc.cluster.schema import QUEUES, Config, read
-from dmkc.cluster.start import ClusterError
+from dmkc.clusters import start
+from dmkc.clusters.network import security_of
+from dmkc.clusters.queues import Submissions, first_jobs, start_queue
+from dmkc.clusters.schema import QUEUES, Config, read
+from dmkc.clusters.start import ClusterError
 from dmkc.scan import versions
 
 log = logging.getLogger("dmkc")
@@ -52,8 +52,8 @@ def open_cluster(config: Any) -> Iterator[Client]:
 
     Examples
     --------
-    >>> import dmkc.cluster
-    >>> with dmkc.cluster.open({"kind": "threads", "threads": 2}) as client:
+    >>> import dmkc.clusters
+    >>> with dmkc.clusters.open({"kind": "threads", "threads": 2}) as client:
     ...     sum(client.nthreads().values())
     2
     """

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
-from dmkc.cluster.schema import Config
-from dmkc.cluster.start import ClusterError
+from dmkc.clusters.schema import Config
+from dmkc.clusters.start import ClusterError
 from dmkc.data import as_rows
 from dmkc.scan.engine import Engine, ThreadEngine, open_engine
 from dmkc.scan.survey import SurveyScan, sample_positions

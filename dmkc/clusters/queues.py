@@ -16,10 +16,10 @@ import dask
 from distributed import Client, Status
 from distributed.security import Security
 
-from dmkc.cluster.network import warn_if_open
-from dmkc.cluster.schema import STAGGER, Config
-from dmkc.cluster.start import LOOPBACK, connected
-from dmkc.cluster.values import PLAIN, ConfigError
+from dmkc.clusters.network import warn_if_open
+from dmkc.clusters.schema import STAGGER, Config
+from dmkc.clusters.start import LOOPBACK, connected
+from dmkc.clusters.values import PLAIN, ConfigError
 
 log = logging.getLogger("dmkc")
 

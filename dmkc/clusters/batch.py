@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmkc.cluster.queues import make_private, prologue, walltime_text
-from dmkc.cluster.schema import COORDINATOR, Config
-from dmkc.cluster.start import ClusterError
-from dmkc.cluster.values import PLAIN, ConfigError
+from dmkc.clusters.queues import make_private, prologue, walltime_text
+from dmkc.clusters.schema import COORDINATOR, Config
+from dmkc.clusters.start import ClusterError
+from dmkc.clusters.values import PLAIN, ConfigError
 from dmkc.writing import write_text
 
 SECONDS = 60

@@ -15,8 +15,8 @@ from typing import Any
 
 from distributed.security import Security
 
-from dmkc.cluster.schema import TLS_FILES, Config
-from dmkc.cluster.values import ConfigError
+from dmkc.clusters.schema import TLS_FILES, Config
+from dmkc.clusters.values import ConfigError
 from dmkc.writing import staged
 
 CERTIFICATE_FILES = {"ca_file": "ca.pem", "cert": "cert.pem", "key": "key.pem"}

@@ -11,9 +11,9 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from dmkc.cluster.network import warn_if_open
-from dmkc.cluster.schema import Config
-from dmkc.cluster.values import ConfigError
+from dmkc.clusters.network import warn_if_open
+from dmkc.clusters.schema import Config
+from dmkc.clusters.values import ConfigError
 
 CONNECT_SECONDS = 60
 LOOPBACK = "127.0.0.1:0"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmkc.cluster import values as v
-from dmkc.cluster.values import Check, ConfigError
+from dmkc.clusters import values as v
+from dmkc.clusters.values import Check, ConfigError
 from dmkc.documents import read_document
 from dmkc.errors import UserError
 
@@ -182,7 +182,7 @@ def read(config: Any) -> Config:
 
     Examples
     --------
-    >>> from dmkc.cluster import read
+    >>> from dmkc.clusters import read
     >>> read({"kind": "threads", "threads": 2}).kind
     'threads'
     """

@@ -1,0 +1,201 @@
+"""The page of auto.py: what was chosen, beside others; rules that were tried, their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common import table, write
+from dmkc.selection.families import WEIGHT_OF_CLEARNESS, Judged, judge
+from dmkc.selection.structure import nearest_rows
+
+Found = dict[str, Any]
+"""All that is known of one set: see `auto.measured`."""
+COMMAND = "python pipelines/benchmarks/auto.py --peers PYTHON"
+HDBSCAN = "hdbscan"
+SURE = 0.8
+WELL_SEPARATED = 0.99
+"""Share of the edges to ten neighbours inside classes from which on clusters are well separated."""
+Rule = Callable[[Judged], np.ndarray]
+RULES: dict[str, Rule] = {
+    "the rule": lambda j: j.score,
+    "agreement alone": lambda j: j.agreement,
+    "clearness alone": lambda j: j.clearness,
+    "neighbours alone": lambda j: j.neighbours,
+    "without agreement": lambda j: j.score - j.agreement,
+    "without neighbours": lambda j: j.score - j.neighbours,
+    "without valleys": lambda j: j.score - WEIGHT_OF_CLEARNESS * j.valleys,
+    "neighbours x 0.5": lambda j: j.score - 0.5 * j.neighbours,
+    "neighbours x 2": lambda j: j.score + j.neighbours,
+    "valleys x 1/3": lambda j: j.score - 2.0 * j.valleys,
+    "valleys x 3": lambda j: j.score + 6.0 * j.valleys,
+    "clearness x 1 beside": lambda j: j.score + j.clearness,
+}
+"""Rules that were tried on the design sets, beside thresholds of clearness of .85 to .97 (real .50
+to .52, shapes .92 to .93) and votes of coarser groups of families (.50 and .93)."""
+
+
+def index_of(found: Found, judged: Judged, score: np.ndarray) -> float:
+    """Adjusted Rand index of the candidate that a rule would choose."""
+    can = [i for i, c in enumerate(judged.candidates) if c.recipe is not None]
+    return float(found["candidates"][max(can, key=lambda i: score[i])])
+
+
+def without_family(found: Found, family: str) -> float:
+    """The index of what would be chosen if a family did not take part."""
+    kept = [i for i, c in enumerate(found["pool"]["candidates"]) if c.family != family]
+    some = [found["pool"]["candidates"][i] for i in kept]
+    judged = judge(some, found["pool"]["X"], found["pool"]["k"])
+    return float(found["candidates"][kept[judged.order[0]]])
+
+
+def inside(found: Found) -> float:
+    """The share of the edges to ten neighbours that stay inside classes."""
+    X, y = found["pool"]["X"], found["pool"]["y"]
+    return float((y[nearest_rows(X)] == y[:, None])[y >= 0].mean())
+
+
+def best(found: Found, *names: str) -> float:
+    """The best index of a peer, over scalings and settings: chosen by the true labels."""
+    return max(v for k, v in found["peers"].items() if k.startswith(names))
+
+
+PEERS: dict[str, Callable[[Found], float]] = {
+    "k-means, raw": lambda f: f["peers"]["k-means, raw"],
+    "k-means, standardised": lambda f: f["peers"]["k-means, standardised"],
+    "k-means, scaling by labels": lambda f: best(f, "k-means"),
+    "mixture, scaling by labels": lambda f: best(f, "mixture"),
+    "spectral, scaling by labels": lambda f: best(f, "spectral"),
+    "HDBSCAN, best of its sweep by labels": lambda f: best(f, HDBSCAN),
+    "genie, raw": lambda f: f["peers"].get("genie, raw", np.nan),
+    "genie, standardised": lambda f: f["peers"].get("genie, standardised", np.nan),
+    "**AutoClustering**": lambda f: f["known"]["index"],
+    "oracle of the pool": lambda f: f["oracle"],
+}
+
+
+def mean(values: Sequence[float]) -> str:
+    return f"{np.nanmean(values):.3f}" if len(values) else ""
+
+
+def write_page(data: dict[str, Found], groups: dict[str, list[str]]) -> None:
+    """docs/results/auto.md and .json."""
+    groups = {name: [s for s in sets if s in data] for name, sets in groups.items()}
+    groups = {name: sets for name, sets in groups.items() if sets}
+
+    def over(sets: list[str], value: Callable[[Found], float]) -> str:
+        return mean([value(data[name]) for name in sets])
+
+    means = [(name, *(over(sets, v) for sets in groups.values())) for name, v in PEERS.items()]
+    regret = [over(sets, lambda f: f["oracle"] - f["known"]["index"]) for sets in groups.values()]
+    head = ("mean adjusted Rand index", *(f"{n} ({len(s)})" for n, s in groups.items()))
+    seconds = np.array([f["known"]["seconds"] for f in data.values()])
+    parts = [
+        "The true number of clusters is given to all but HDBSCAN, and rows of class noise are not "
+        'counted. True labels measure only, except where "by labels" or "oracle" is said. '
+        "Design sets are those that rules were tried on; unseen ones were measured when the rule "
+        "was fixed. Peers have all rows of a set (at most 1,500), AutoClustering chooses on a "
+        "sample of 1,000 of them and fits all.",
+        table(head, [*means, ("regret of AutoClustering", *regret)]),
+        f"Seconds of AutoClustering with the number given, on a machine that did other work too: "
+        f"median {np.median(seconds):.1f}, longest {seconds.max():.1f}.",
+        "## The number of clusters",
+        _numbers(data),
+        "## Confidence",
+        _confidence(data, groups),
+        "## Rules that were tried",
+        "Means over the design sets, of the candidates' labels of the sample. Rules are so alike "
+        "that the differences are within what another draw of sets would give.",
+        _rules(data, groups),
+        "## What each family of candidates is worth",
+        _families(data, groups),
+        "## All sets",
+        _all(data, groups),
+    ]
+    stored = {
+        name: {k: v for k, v in found.items() if k not in ("pool", "candidates")}
+        for name, found in data.items()
+    }
+    write("auto", "One estimator that chooses", COMMAND, parts, stored)
+
+
+def _numbers(data: dict[str, Found]) -> str:
+    shapes = [f for f in data.values() if f["is shape"] and inside(f) >= WELL_SEPARATED]
+    lines = []
+    for name, some in (("design", True), ("unseen", False)):
+        here = [f for f in shapes if f["is design"] == some]
+        right = sum(f["open"]["clusters"] == f["pool"]["k"] for f in here)
+        share = f"{100 * right / len(here):.0f} %" if here else ""
+        lines.append((name, len(here), right, share))
+    words = (
+        "Of the generated sets of well-separated clusters (99 % of the edges to ten neighbours "
+        'stay inside a class): how often `n_clusters="auto"` finds their number (aim: 80 %).'
+    )
+    return words + "\n\n" + table(("sets", "number", "right", "share"), lines)
+
+
+def _confidence(data: dict[str, Found], groups: dict[str, list[str]]) -> str:
+    lines = []
+    for name, sets in {**groups, "all": list(data)}.items():
+        some = [data[s] for s in sets]
+        for low, high in ((SURE, 1.01), (0.5, SURE), (0.0, 0.5)):
+            here = [f for f in some if low <= f["known"]["confidence"] < high]
+            regret = [f["oracle"] - f["known"]["index"] for f in here]
+            beside = [f["known"]["index"] - best(f, "k-means") for f in here]
+            cells = (mean(regret), f"{min(beside):+.2f}") if here else ("", "")
+            lines.append((name, f"{low:g} to {min(high, 1):g}", f"{len(here)}/{len(some)}", *cells))
+    words = (
+        "Aim: at 0.8 and above a mean regret below .03, no set more than .05 below k-means, and a "
+    )
+    words += "third of all sets."
+    head = ("sets", "confidence", "sets with it", "mean regret", "worst beside k-means by labels")
+    return words + "\n\n" + table(head, lines)
+
+
+def _design(groups: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: sets for name, sets in groups.items() if "design" in name}
+
+
+def _rules(data: dict[str, Found], groups: dict[str, list[str]]) -> str:
+    design = _design(groups)
+    made = {s: judge(data[s]["pool"]["candidates"], data[s]["pool"]["X"], data[s]["pool"]["k"])
+            for sets in design.values() for s in sets}  # fmt: skip
+    lines = [
+        (name, *(mean([index_of(data[s], made[s], rule(made[s])) for s in sets])
+                 for sets in design.values()))
+        for name, rule in RULES.items()
+    ]  # fmt: skip
+    return table(("rule", *design), lines)
+
+
+def _families(data: dict[str, Found], groups: dict[str, list[str]]) -> str:
+    families = list(dict.fromkeys(
+        c.family for found in data.values() for c in found["pool"]["candidates"]
+    ))  # fmt: skip
+    lines = []
+    for family in families:
+        cells = []
+        for sets in groups.values():
+            cells.append(mean([without_family(data[s], family) for s in sets]))
+        chosen = sum(f["pool chosen"].family == family for f in data.values())
+        lines.append((family, chosen, *cells))
+    head = ("left out", "chosen on so many sets", *groups)
+    return "Mean index on the sample when a family is left out.\n\n" + table(head, lines)
+
+
+def _all(data: dict[str, Found], groups: dict[str, list[str]]) -> str:
+    lines = []
+    for group, sets in groups.items():
+        for name in sets:
+            f = data[name]
+            lines.append((
+                name, group, f["pool"]["k"], f"{best(f, 'k-means'):.2f}",
+                f"{f['peers'].get('genie, raw', np.nan):.2f}", f"{f['known']['index']:.2f}",
+                f"{f['oracle']:.2f}", f["known"]["method"], f"{f['known']['confidence']:.2f}",
+                f["open"]["clusters"], f["open"]["verdict"], f"{f['known']['seconds']:.1f}",
+            ))  # fmt: skip
+    head = ("set", "group", "classes", "k-means, by labels", "genie", "AutoClustering", "oracle")
+    head += ("method", "confidence", "clusters if open", "verdict", "seconds")
+    return table(head, lines)
