@@ -34,11 +34,11 @@ NOT_OPTIONS = ("client", "verbose")
 """Parameters that --scheduler, --quiet and --verbose stand for."""
 PREFIX = "parameter_"
 SHORT = {
-    "input": ("INPUT", ".zarr, .npy, .npz, .parquet or .csv (FILE::NAME in groups)"),
+    "input": ("INPUT", ".csv, .parquet, .feather, .zarr, .npy or .npz"),
     "view": ("NAME=FILE", "instead of INPUT, one of several files with the same rows"),
     "out": ("FOLDER", "folder of the results: labels, model, metrics, report"),
     "resume": ("FOLDER", "go on with a run that was ended early"),
-    "truth": ("FILE", "true classes to compare with"),
+    "truth": ("FILE", "true classes to compare with, or a column of INPUT"),
     "ask": ("N", "ask about pairs of rows, at most N times"),
     "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
     "json": ("FILE", "write the plan to a file too"),

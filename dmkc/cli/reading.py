@@ -58,6 +58,8 @@ class Held:
     index: Any = None
     texts: Callable[[], Any] | None = None
     """The same cells as they stand in a file of text, for copies of it."""
+    some: Callable[[list[Any]], Any] | None = None
+    """Some columns of a lazy table alone, so that others need not be read on every pass."""
 
 
 def files_of(path: str) -> list[str]:
@@ -169,7 +171,8 @@ def _csv(path: str, options: CsvOptions) -> Held:
         header = csv_has_header(files[0], options.delimiter, held)
     settled = replace(options, header=header)
     if any(map(_is_large, files)) or sum(map(_size, files)) > LARGE_BYTES:
-        return Held(_large_csv(files, settled), texts=partial(_large_csv, files, settled, True))
+        lazy = partial(_large_csv, files, settled)
+        return Held(lazy(), texts=partial(lazy, as_text=True), some=lazy)
     try:
         frame = _small_csv(files, settled, held)
     except UserError:
@@ -203,7 +206,9 @@ def _csv_files(path: str) -> list[str]:
     return found
 
 
-def _large_csv(files: list[str], options: CsvOptions, as_text: bool = False) -> Any:
+def _large_csv(
+    files: list[str], options: CsvOptions, names: list[Any] | None = None, as_text: bool = False
+) -> Any:
     import dask.dataframe as dd
 
     missing = list(options.missing)
@@ -218,6 +223,7 @@ def _large_csv(files: list[str], options: CsvOptions, as_text: bool = False) -> 
         files,
         sep=options.delimiter or r"\s+",
         header=0 if options.header else None,
+        usecols=names,
         **(_as_text() if as_text else {"na_values": missing, "dtype": dtypes}),
     )
     return fixed(frame)
@@ -246,10 +252,20 @@ def _arrow(path: str, kind: str) -> Held:
 
 
 def _lazy_parquet(source: Any) -> Held:
+    held = _parquet_columns(source)
+    index = held.index
+
+    def some(names: list[Any]) -> Any:
+        return _parquet_columns(source, [name for name in names if name != index]).frame
+
+    return replace(held, some=some)
+
+
+def _parquet_columns(source: Any, names: list[Any] | None = None) -> Held:
     import dask.dataframe as dd
 
     try:
-        frame = dd.read_parquet(source)
+        frame = dd.read_parquet(source, columns=names)
     except Exception as problem:
         raise UserError(f"{source} cannot be read as Parquet ({problem}).") from None
     return _with_index(fixed(frame), frame.index.name is not None)

@@ -161,14 +161,16 @@ def table_of(
     model: Any = None,
     besides: Sequence[str] = (),
     as_it_is: bool = False,
+    whole: bool = False,
 ) -> Table:
     """The rows of a table for a new fit, or for a model; `besides` are columns for other uses.
 
-    A table that is taken as it is has numbers in all of its columns.
+    A table that is taken as it is has numbers in all of its columns.  Of a whole one all columns
+    are kept, for copies of it.
     """
     held = read_held(path, kind, options)
-    whole = held
     stored = None if model is None else model._fitted("table_")
+    seen = held
     if as_it_is:
         recipe = _by_names(held, options, None)
     elif model is None:
@@ -179,20 +181,32 @@ def table_of(
         recipe = _of_model(Recipe.from_json(stored), options)
         if held.index is None and recipe.index in held.frame.columns:
             held = replace(held, index=recipe.index)
-        held = _narrowed(held, options)
-    looks = _looked(path, held, recipe)
-    n_rows, n_kept = (sum(look.rows for look in looks), sum(look.kept for look in looks))
+        seen = _narrowed(held, options)
+    if not whole:
+        held = seen = _only_used(seen, recipe, besides)
+    looks = _looked(path, seen, recipe)
     unknown: dict[str, Counter[str]] = {}
     for look in looks:
         for name, counts in look.unknown.items():
             unknown[name] = unknown.get(name, Counter()) + counts
-    lengths = tuple(look.rows for look in looks)
-    kept_lengths = tuple(look.kept for look in looks)
-    source = Source(whole.frame, recipe, held.index, lengths, kept_lengths, whole.texts)
-    notes, facts = _told(recipe.left_out() if model is None else {}, n_rows, n_kept)
-    X = _numbers(path, held, recipe, options.dtype)
+    lengths, kept = tuple(look.rows for look in looks), tuple(look.kept for look in looks)
+    source = Source(held.frame, recipe, held.index, lengths, kept, held.texts)
+    left_out = recipe.left_out() if model is None else {}
+    notes, facts = _told(left_out, sum(lengths), sum(kept))
+    X = _numbers(path, seen, recipe, options.dtype)
     said = tuple(printable(note) for note in (*notes, *strangers(unknown)))
-    return Table(X, n_kept, said, source, facts)
+    return Table(X, sum(kept), said, source, facts)
+
+
+def _only_used(held: Held, recipe: Recipe, besides: Sequence[str]) -> Held:
+    """A lazy table without the columns that nobody asks for, which would be read on every pass."""
+    there = list(held.frame.columns)
+    if held.some is None or not recipe.fits(there):
+        return held
+    names = [column.name for column in recipe.used]
+    names += [find_column(name, there) for name in besides]
+    names += [] if held.index is None else [held.index]
+    return replace(held, frame=held.some(list(dict.fromkeys(names))))
 
 
 def _of_model(recipe: Recipe, options: TableOptions) -> Recipe:
@@ -210,7 +224,7 @@ def _narrowed(held: Held, options: TableOptions) -> Held:
     names = [name for name in chosen if name not in out or name == held.index]
     if held.index is not None and held.index not in names:
         names.append(held.index)
-    return held if names == there else Held(held.frame[names], held.index)
+    return held if names == there else replace(held, frame=held.frame[names])
 
 
 def _told(left_out: dict[str, str], n_rows: int, n_kept: int) -> tuple[list[str], dict[str, Any]]:

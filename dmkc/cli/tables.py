@@ -101,7 +101,8 @@ def open_table(args: argparse.Namespace, model: Any = None, besides: Sequence[st
     options = options_of(args)
     if args.view:
         return _views_table(args.view, args.variable, options)
-    return read_table(args.input, args.variable, options, model, besides)
+    whole = getattr(args, "append", False)
+    return read_table(args.input, args.variable, options, model, besides, whole=whole)
 
 
 def _view(text: str) -> tuple[str, str]:
@@ -139,6 +140,7 @@ def read_table(
     model: Any = None,
     besides: Sequence[str] = (),
     as_it_is: bool = False,
+    whole: bool = False,
 ) -> Table:
     """The rows at a path, a URL or "path::name"; see `table_of`."""
     path, variable = split_name(where, variable)
@@ -146,7 +148,7 @@ def read_table(
     if kind in TABLES:
         if variable is not None:
             raise UserError(f"{path} is a table; choose from it with --columns, not --variable.")
-        return table_of(path, kind, options, model, besides, as_it_is)
+        return table_of(path, kind, options, model, besides, as_it_is, whole)
     if not options.plain:
         raise UserError(
             f"{path} is an array and not a table (.csv or .parquet), so columns cannot be chosen, "

@@ -221,8 +221,12 @@ class Recipe:
         return {c.name for c in self.used} <= set(names)
 
     def wants(self, names: Sequence[Any]) -> bool:
-        """Whether a table of these columns is one to apply it to, and not what it makes of one."""
-        return self.fits(names) or not set(self.made) <= set(names)
+        """Whether a table of these columns is one to apply it to, and not what it makes of one.
+
+        Where nothing but numbers is made, under their own names, it does no harm to do so twice.
+        """
+        made = self.made
+        return not set(made) <= set(names) or made == [column.name for column in self.used]
 
     def as_json(self) -> dict[str, Any]:
         """The recipe as plain values."""

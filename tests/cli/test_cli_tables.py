@@ -276,6 +276,22 @@ def test_columns_can_be_included_and_their_kinds_given(call, table):
     assert "since" not in names and "columns_left_out" not in facts()
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_only_columns_that_are_used_are_read_on_every_pass(call, holed, format, monkeypatch):
+    from dmkc.cli.recipes import TableOptions, table_of
+
+    name = f"t.{format}"
+    write(holed.set_index("customer_id").reset_index(), name)
+    monkeypatch.setattr(reading, "LARGE_BYTES", 100)
+    options = TableOptions(gaps="drop", index_column="customer_id", exclude=("orders", "income"))
+    table = table_of(name, format, options, besides=["segment"])
+    wanted = {"customer_id", "age", "country", "member", "since", "segment"}
+    assert set(table.source.frame.columns) == wanted
+    assert len(table.X) == table.n_rows == N - 3
+    assert list(table.source.column("segment")) == list(holed["segment"].drop(HOLED))
+    assert set(table_of(name, format, options, whole=True).source.frame.columns) == set(holed)
+
+
 def test_info_lists_columns(call, holed, monkeypatch):
     write(holed, "t.csv")
     for _ in range(2):
@@ -317,6 +333,16 @@ def test_what_a_consensus_agrees_on_is_written_too(call, holed):
     assert list(labels) == ["row", "cluster", "membership"]
     assert list(labels.index[labels["membership"].isna()]) == HOLED
     assert labels["membership"].dropna().between(0, 1).all()
+
+
+def test_numbers_that_were_filled_in_are_labelled_like_in_the_fit(call, holed):
+    write(holed[["age", "income", "orders"]], "t.csv")
+    call("fit", "t.csv", *FEW, "--clusters", "3", *COMMON, "--impute-missing", "--out", "run")
+    call("predict", "run", "t.csv", "--out", "p.csv")
+    assert np.allclose(read("p.csv"), read("run/labels.csv"), rtol=1e-12)
+    frame = holed[["income", "age"]]
+    again = dmkc.load("run/model.zarr").predict(frame)
+    assert list(again) == list(read("p.csv")["cluster"])
 
 
 def test_views_and_small_tables_are_numbers_as_they_are(call, table):

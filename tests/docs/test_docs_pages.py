@@ -82,11 +82,12 @@ def test_every_public_name_is_in_the_reference():
 
 
 @pytest.mark.slow
-def test_every_command_of_the_tour_runs(monkeypatch):
+@pytest.mark.parametrize("name", ["tour.md", "tables.md"])
+def test_every_command_of_a_page_runs(monkeypatch, name):
     monkeypatch.syspath_prepend(str(PROJECT / "pipelines" / "docs"))
     import tour
 
-    page = (PROJECT / "docs" / "tour.md").read_text("utf-8")
+    page = (PROJECT / "docs" / name).read_text("utf-8")
     printed = tour.run_blocks(page)
     assert len(printed) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) > 4
     same = tour.filled(page, printed)

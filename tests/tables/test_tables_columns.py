@@ -85,6 +85,17 @@ def test_a_model_that_keeps_the_recipe_labels_tables(gaps, tmp_path):
     assert not hasattr(model.fit(X), "table_")
 
 
+def test_what_was_made_of_a_table_is_not_made_again(gaps):
+    names = ["age", "visits", "since"]
+    columns = TableColumns("impute")
+    X = columns.fit_transform(gaps[names])
+    model = columns.keep_in(MultipleKernelClustering(2, rank=20, random_state=0).fit(X))
+    scores = model.decision_function(X)
+    assert scores.equals(model.decision_function(gaps))
+    changed = X.assign(**{"age=missing": 1 - X["age=missing"]})
+    assert not np.allclose(scores, model.decision_function(changed))
+
+
 def test_columns_of_one_category_belong_together():
     names = ["a", "b=x", "b=y", "c=x", "c=y", "c=z", "d", "e=missing", "f"]
     assert as_rows(pd.DataFrame(np.ones((2, 9)), columns=names)).together == [
