@@ -115,7 +115,7 @@ def write_page(data: dict[str, Found], groups: dict[str, list[str]]) -> None:
         _all(data, groups),
     ]
     stored = {
-        name: {k: v for k, v in found.items() if k not in ("pool", "candidates")}
+        name: {k: v for k, v in found.items() if k not in ("pool", "pool chosen", "candidates")}
         for name, found in data.items()
     }
     write("auto", "One estimator that chooses", COMMAND, parts, stored)
