@@ -28,7 +28,7 @@ from dmkc.cli.answers import read_answers
 from dmkc.errors import UserError
 
 ROWS, COLUMNS, CHUNK = 8000, 4, 1000
-SECONDS = 90.0
+SECONDS = 60.0
 METHODS = ("mkc", "kmeans", "planes", "odm", "mkkm", "spectral", "consensus")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 ENDS = {signal.SIGKILL: (-9,), signal.SIGINT: (130, -2), signal.SIGTERM: (143, -15)}
