@@ -56,10 +56,12 @@ def _claim_threads() -> None:
     An exception inside `ThreadPoolExecutor.submit` may come after a thread was started and before
     that was noted, and at its end the interpreter would wait for that thread forever.
     """
+    noted: Any = thread._threads_queues
     for each in threading.enumerate():
-        if vars(each).get("_target") is thread._worker and each not in thread._threads_queues:
-            queues = (part for part in vars(each)["_args"] if isinstance(part, SimpleQueue))
-            thread._threads_queues[each] = next(queues)
+        if vars(each).get("_target") is thread._worker and each not in noted:
+            for part in vars(each).get("_args", ()):
+                if isinstance(part, SimpleQueue):
+                    noted[each] = part
 
 
 def _terminate(*_: Any) -> NoReturn:
