@@ -103,6 +103,7 @@ def perform(name: str, count: int, seed: int, out: Path) -> list[dict[str, Any]]
                     continue
                 plan = KINDS[name].plan(seed, number)
                 found = {"number": number, "plan": plan, **play(name, plan, child)}
+                found["said"] = " ".join(found["said"].replace(str(folder), "FOLDER").split())
                 done[number] = found
                 stream.write(json.dumps(found, default=str) + "\n")
                 stream.flush()
