@@ -119,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if is_users(problem):
             return _end(f"error: {sentence(problem)}", 2, debug)
-        plain = isinstance(problem, Failure | MemoryError) or is_full(problem)
+        plain = isinstance(problem, Failure | MemoryError | ImportError) or is_full(problem)
         kind = "" if plain else f"{type(problem).__name__}: "
         hint = "" if debug else " (--debug shows where)"
         return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)

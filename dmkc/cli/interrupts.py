@@ -11,6 +11,8 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import thread
+from queue import SimpleQueue
 from typing import Any, NoReturn
 
 
@@ -37,6 +39,8 @@ def tidy_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if _asked:
+            _claim_threads()
         _asked.clear()
 
 
@@ -44,6 +48,20 @@ def heed() -> None:
     """Raise once more what a signal has asked for."""
     if _asked:
         raise _asked[-1]
+
+
+def _claim_threads() -> None:
+    """Note threads of pools that the interpreter does not know it has to end.
+
+    An exception inside `ThreadPoolExecutor.submit` may come after a thread was started and before
+    that was noted, and at its end the interpreter would wait for that thread forever.
+    """
+    noted: Any = thread._threads_queues
+    for each in threading.enumerate():
+        if vars(each).get("_target") is thread._worker and each not in noted:
+            for part in vars(each).get("_args", ()):
+                if isinstance(part, SimpleQueue):
+                    noted[each] = part
 
 
 def _terminate(*_: Any) -> NoReturn:

@@ -108,7 +108,7 @@ def run_target(text: str, force: bool) -> Path:
         return path
     if path.is_symlink() or not path.is_dir():
         raise UserError(f"{text} is not a folder; choose another --out.")
-    if all(_is_part(entry, LOG) or entry.name in BEFORE for entry in path.iterdir()):
+    if all(_is_early(entry) for entry in path.iterdir()):
         return path  # empty, or left by a run that was killed at once
     if not is_run_folder(path):
         raise UserError(f"{text} holds files that are not a run of dmkc; choose another --out.")
@@ -141,6 +141,11 @@ def discard_run(path: Path) -> None:
     remove(path / LOG)
     if not any(path.iterdir()):
         path.rmdir()
+
+
+def _is_early(path: Path) -> bool:
+    """Whether this is there, or half written, before a folder is known as a run."""
+    return path.name in BEFORE or any(_is_part(path, name) for name in (LOG, *BEFORE))
 
 
 def _is_part(path: Path, name: str) -> bool:

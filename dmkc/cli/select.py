@@ -20,6 +20,7 @@ from dmkc.cli.common import (
     shown,
 )
 from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.interrupts import heed
 from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
 from dmkc.clusterers.estimator import Facts
@@ -76,6 +77,7 @@ def ask(found: Selection, count: int, kept: Path) -> Selection:
     """Ask in the terminal; every answer is written at once, so that none is lost."""
     asking, asked = Asking(found), 0
     while asked < count and asking.pair is not None:
+        heed()
         i, j = asking.pair
         shown_rows = asking.rows().rename(index=printable, columns=printable)
         print(shown_rows.to_string(float_format=lambda value: f"{value:.4g}"))

@@ -28,7 +28,9 @@ from dmkc.cli.answers import read_answers
 from dmkc.errors import UserError
 
 ROWS, COLUMNS, CHUNK = 8000, 4, 1000
-SECONDS = 90.0
+SECONDS = 60.0
+WARM = 0.6
+"""How long a command takes beside its first run, about."""
 METHODS = ("mkc", "kmeans", "planes", "odm", "mkkm", "spectral", "consensus")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 ENDS = {signal.SIGKILL: (-9,), signal.SIGINT: (130, -2), signal.SIGTERM: (143, -15)}
@@ -163,7 +165,7 @@ def _taken_up(out: Path, words: list[str], folder: Path, labels: np.ndarray) -> 
 
 def _struck(command: Command, plan: dict, seconds: float) -> tuple[bool, int | None, str]:
     kind = signal.Signals(plan["signal"])
-    in_time = command.strike(plan["share"] * seconds, kind)
+    in_time = command.strike(WARM * plan["share"] * seconds, kind)
     code, said = command.end(SECONDS)
     return in_time and code != 0, code, said
 
@@ -220,7 +222,7 @@ def _killed_ask(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     expected, seconds = _asked(folder)
     answers = folder / "answers.csv"
     kind = signal.Signals(plan["signal"])
-    code, given, said = converse(folder, answers, plan["share"] * seconds, kind)
+    code, given, said = converse(folder, answers, WARM * plan["share"] * seconds, kind)
     if code is None or "Traceback" in said:
         return {"outcome": "hang" if code is None else "leak", "said": said[-500:]}
     kept = list(read_answers(answers)) if answers.exists() else []

@@ -91,6 +91,9 @@ def _serve(pipe: Any, play: Callable[[dict, Path], dict], folder: str) -> None:
 def run_command(words: list[str], said: str, room: int | None, answers: Any = None) -> None:
     """`dmkc WORDS` in this process; no file may grow beyond `room`, `answers` is its input."""
     follow_parent()
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # which shells ignore for what runs behind
     handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(handle, 2)
     os.dup2(handle if answers is None else answers[1].fileno(), 1)

@@ -82,7 +82,8 @@ def _command(rng: Any, number: int) -> dict[str, Any]:
     words = list(COMMANDS[number % len(COMMANDS)])
     for _ in range(1 + int(rng.random() < 0.3)):
         words = _mutated(words, rng)
-    return {"group": words[0] if words[:1] and words[0].isalpha() else "other", "words": words}
+    known = words[:1] and words[0] in {command[0] for command in COMMANDS}
+    return {"group": words[0] if known else "other", "words": words}
 
 
 def _mutated(words: list[str], rng: Any) -> list[str]:

@@ -69,8 +69,8 @@ KINDS = {
     "commands": Kind("command lines", commands, 800, 30, "commands"),
     "documents": Kind("parameters and cluster configs", commands, 300, 20, "documents"),
     "rows": Kind("damaged or forged files of rows", commands, 200, 15, "rows"),
-    "kills": Kind("kills inside the work", breaks, 120, 3, "kills"),
-    "disks": Kind("full disks", breaks, 26, 2, "disks"),
+    "kills": Kind("kills inside the work", breaks, 108, 3, "kills"),
+    "disks": Kind("full disks", breaks, 24, 2, "disks"),
     "pairs": Kind("pairs of commands on one folder", breaks, 30, 2, "pairs"),
 }
 
@@ -91,27 +91,30 @@ def play(name: str, plan: dict[str, Any], child: Child) -> dict[str, Any]:
 def perform(name: str, count: int, seed: int, out: Path) -> list[dict[str, Any]]:
     """All cases of a kind, those of an earlier run included."""
     kept = out / f"{name}-{seed}.jsonl"
-    done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    done = {case["number"]: case for case in map(json.loads, lines)}
     folder = out / name
     folder.mkdir(exist_ok=True)
     child = Child(KINDS[name].module.play, folder)
     try:
         with open(kept, "a", encoding="utf-8") as stream:
-            for number in range(len(done), count):
+            for number in range(count):
+                if number in done:
+                    continue
                 plan = KINDS[name].plan(seed, number)
                 found = {"number": number, "plan": plan, **play(name, plan, child)}
-                done.append(found)
+                found["said"] = " ".join(found["said"].replace(str(folder), "FOLDER").split())
+                done[number] = found
                 stream.write(json.dumps(found, default=str) + "\n")
                 stream.flush()
                 if found["outcome"] not in GOOD:
                     print(name, number, found["outcome"], found["said"], plan, flush=True)
     finally:
         child.close()
-    counts = Counter(each["outcome"] for each in done[:count])
-    print(
-        f"{name}: {dict(counts)}, {sum(each['seconds'] for each in done[:count]):.0f} s", flush=True
-    )
-    return done[:count]
+    cases = [done[number] for number in range(count)]
+    counts = Counter(case["outcome"] for case in cases)
+    print(f"{name}: {dict(counts)}, {sum(case['seconds'] for case in cases):.0f} s", flush=True)
+    return cases
 
 
 def findings(cases: dict[str, list[dict]]) -> list[tuple[str, dict]]:

@@ -1,6 +1,9 @@
 """Which exceptions are mistakes of a user: those that dmkc's own checks raise, and no others."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -44,3 +47,24 @@ def test_checks_raise_what_python_and_scikit_learn_expect(data):
         MultipleKernelClustering().fit(np.full((20, 2), np.nan))
     with pytest.raises(UserTypeError, match="not supported"):
         MultipleKernelClustering().fit(object())
+
+
+STRAY = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor, thread
+from dmkc.cli import interrupts
+pool = ThreadPoolExecutor(1)
+pool.submit(int).result()
+thread._threads_queues.clear()  # as if a signal had come before the thread was noted
+try:
+    with interrupts.tidy_end():
+        interrupts._interrupt()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_interruption_while_threads_are_started_does_not_keep_the_process():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", STRAY], env=environment, timeout=60)
+    assert done.returncode == 130

@@ -324,6 +324,16 @@ def test_what_an_attempt_left_half_written_is_removed_and_said(call, fit, big, t
     assert not list((tmp_path / "run").glob(".*"))
 
 
+@pytest.mark.parametrize("name", ["run.json", "status.json", "log.txt"])
+def test_a_run_that_was_killed_while_its_first_files_were_written_is_begun_anew(
+    fit, x_file, tmp_path, name
+):
+    (tmp_path / "run" / f".{name}.abcdefgh.part").mkdir(parents=True)
+    (tmp_path / "run" / runs.JOURNAL).touch()
+    fit(x_file, "--resume", "run")
+    assert runs.is_finished(tmp_path / "run") and not list((tmp_path / "run").glob(".*"))
+
+
 SMALL_DISK = """
 import resource, sys
 from dmkc.cli import main

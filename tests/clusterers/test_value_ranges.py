@@ -201,3 +201,10 @@ def test_planes_that_lose_all_clusters_but_one():
     X = np.random.default_rng(775).normal(size=(60, 1)) + 6.0 * (np.arange(60) % 2)[:, None]
     model = estimator("planes", c2=1.0, sample_rows=25).fit(X)
     assert np.isfinite(model.explained_)
+
+
+@pytest.mark.parametrize("value", [10_001, 10**9, 10**400])
+def test_counts_that_take_memory_are_bounded(value):
+    for method, name in (("kmeans", "n_init"), ("hmkkm", "n_masks"), ("consensus", "n_members")):
+        model = ESTIMATORS[method](2, **{name: value})
+        refused(model, BLOBS, f"{name} must be an integer of at most 10000")

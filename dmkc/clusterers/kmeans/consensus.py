@@ -143,7 +143,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
         ),
         Parameter(
             "n_members",
-            Integer(least=2),
+            Integer(least=2, most=shared.MOST_TRIES),
             20,
             "How many spectral clusterings are joined, where no members are given.",
         ),

@@ -120,7 +120,7 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         ),
         Parameter(
             "n_masks",
-            Integer(least=1, none=True),
+            Integer(least=1, most=shared.MOST_TRIES, none=True),
             None,
             """Draws of the connections whose consensus is taken.  None is 15, or 1 where nothing is
             drawn.""",

@@ -26,6 +26,7 @@ WIDTH = 96
 """Columns of a docstring, which is shown without the indentation of its class."""
 MOST_NUMBER = 1e9
 """Weights and penalties beyond this drown everything that they stand beside in rounding."""
+MOST_WHOLE = 10**12
 SECTIONS = re.compile(r"^(Attributes|References|Examples)\n-+$", re.MULTILINE)
 
 
@@ -113,9 +114,10 @@ class OneOfOrRows(OneOf):
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Kind):
-    """A whole number of at least `least`."""
+    """A whole number of at least `least` and at most `most`."""
 
     least: int = 1
+    most: int = MOST_WHOLE
     flags: bool = False
     """Whether True and False stand for 1 and 0."""
     noun: str = "int"
@@ -124,6 +126,8 @@ class Integer(Kind):
     def _check(self, name: str, value: Any) -> int:
         if not is_whole(value, self.flags) or value < self.least:
             raise UserError(f"{name} must be an integer of at least {self.least}, not {value!r}.")
+        if value > self.most:
+            raise UserError(f"{name} must be an integer of at most {self.most}.")
         return int(value)
 
     def _parse(self, name: str, text: str) -> int:

@@ -23,6 +23,8 @@ AUTO_CLUSTERS = (2, 10)
 """Numbers of clusters that "auto" tries."""
 ROWS_PER_CLUSTER = 10
 """With "auto", no more clusters are tried than leave this many rows for each."""
+MOST_TRIES = 10_000
+"""Starts, members or masks, each of which takes memory."""
 SCALES = ("standard", "minmax", "if-mixed")
 NAMES = """Names are "linear", "polynomial", "gaussian", "laplacian", "cosine", with a parameter as
 in "gaussian:0.5" and the view or column that a kernel sees as in "gaussian:0.5@pixels" ("@*" is one
@@ -69,7 +71,7 @@ LANDMARKS = Parameter(
 INIT = Parameter("init", Starts(), "auto", "Starts.")
 N_INIT = Parameter(
     "n_init",
-    Integer(least=1),
+    Integer(least=1, most=MOST_TRIES),
     4,
     'How many "random" starts, and how many components per kernel for "pca".',
 )
