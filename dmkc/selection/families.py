@@ -10,7 +10,7 @@ much smaller than the others, since a few rows far from all others are cut off a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,9 +23,17 @@ from dmkc.clusterers.members import unheard
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.clusterers.sampled import MIXTURE_COLUMNS, leading_components
 from dmkc.errors import UserError
+from dmkc.kernels import Linear, Neighbours
 from dmkc.scan.engine import ThreadEngine, shared
 from dmkc.selection.scores import agreements, standardised
-from dmkc.selection.structure import FLOOR, leaks, nearest_rows, telling
+from dmkc.selection.structure import (
+    FLOOR,
+    have_mixed_units,
+    leaks,
+    nearest_rows,
+    telling,
+    telling_columns,
+)
 from dmkc.typing import NamedValues, TableLike
 
 SCALES = (None, "standard")
@@ -43,6 +51,8 @@ RIVAL = 2.0
 K_MEANS = "k-means"
 WITNESS = "mixture"
 """A family that is asked, and never chosen: nothing here could label new rows as it does."""
+MANY_PAIRS = 0.1
+"""Share of the columns of two values from which on candidates look at the others alone."""
 MOST_WORK = 4e8
 """Rows x columns x columns up to which candidates with costly starts take part."""
 
@@ -139,8 +149,13 @@ class Judged:
         ]
 
 
-def recipes(n_clusters: int, work: float) -> list[Recipe]:
-    """What is tried, in order of promise; costly ones only where they are cheap enough."""
+def recipes(
+    n_clusters: int, work: float, scales: Sequence[str | None] = SCALES, few: Sequence[int] = ()
+) -> list[Recipe]:
+    """What is tried, in order of promise; costly ones only where they are cheap enough.
+
+    `few` are columns that some candidates see alone: those that are not of two values.
+    """
     each: list[tuple[str, str, dict[str, Any]]] = [("kmeans", K_MEANS, {"n_init": 10})]
     each += [("spectral", "graph", {"neighbours": size}) for size in GRAPH_SIZES]
     each += [
@@ -153,20 +168,43 @@ def recipes(n_clusters: int, work: float) -> list[Recipe]:
     if work <= MOST_WORK:
         bank = {"init": "mixture", "kernels": MIXTURE_BANK}
         each.append(("mkc", "margin from a mixture", bank))
+    if len(few):
+        line, graph = Linear(columns=tuple(few)), Neighbours(12, columns=tuple(few))
+        each += [
+            ("kernel-kmeans", "k-means of some columns", {"kernels": [line]}),
+            ("kernel-kmeans", "graph of some columns", {"kernels": [graph]}),
+            ("mkc", "margin and graph of some columns", {"kernels": [line, graph]}),
+        ]
     found = [
         Recipe(method, {"n_clusters": n_clusters, "scale": scale, **more}, family)
         for method, family, more in each
-        for scale in SCALES
+        for scale in scales
     ]
     last = {"n_clusters": n_clusters, "scale": "standard"}
     return [*found, Recipe("odm", last, "margin distribution")]
+
+
+def as_it_is(rows: np.ndarray) -> TableLike:
+    return rows
+
+
+def _open_questions(values: np.ndarray) -> tuple[Sequence[str | None], Sequence[int]]:
+    """Scalings to try, and columns that are worth a look of their own.
+
+    Columns as they are mean nothing where they have no common unit.
+    """
+    few = telling_columns(values)
+    pairs = sum(np.unique(column).size == 2 for column in values.T)
+    worth = len(few) < values.shape[1] and pairs >= MANY_PAIRS * values.shape[1]
+    scales = ("standard",) if have_mixed_units(values[:, few]) else SCALES
+    return scales, few.tolist() if worth else ()
 
 
 def fitted(
     values: np.ndarray,
     n_clusters: int,
     seed: int,
-    form: Callable[[np.ndarray], TableLike] = lambda rows: rows,
+    form: Callable[[np.ndarray], TableLike] = as_it_is,
     max_seconds: float | None = None,
 ) -> Fitted:
     """All candidates that can be fitted to these rows, and witnesses.
@@ -176,7 +214,8 @@ def fitted(
     """
     found: list[Candidate] = []
     why: UserError | None = None
-    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2)
+    scales, few = _open_questions(values)
+    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2, scales, few)
     began, rows = time.monotonic(), form(values)
     with _here_and_unheard():
         plain = within_bounds(values)
@@ -186,7 +225,7 @@ def fitted(
                 found.append(Candidate(WITNESS, None, labels))
         for number, recipe in enumerate(wanted):
             late = max_seconds is not None and time.monotonic() - began > max_seconds
-            if late and number >= len(SCALES):
+            if late and number >= len(scales):
                 return Fitted(found, wanted[number:])
             try:
                 model = recipe.estimator(random_state=seed).fit(rows)

@@ -19,7 +19,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
-from dmkc.selection.scores import MOST_COMPONENTS, in_units
+from dmkc.kernels.tiles import MIXED, mixed_units
+from dmkc.selection.scores import MOST_COMPONENTS, in_units, standardised
 from dmkc.typing import NamedValues
 
 ROWS = 500
@@ -34,6 +35,7 @@ LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
+FEW_COLUMNS = 30
 TINY = 0.05
 """A cluster below this part of an equal share says nothing of how well rows can be cut."""
 CLEAR = "clear clusters"
@@ -72,13 +74,31 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
 
 
 def telling(values: np.ndarray) -> np.ndarray:
-    """The columns in which valleys mean something, in units that can be compared.
+    """The columns in which valleys mean something, in units that can be compared."""
+    some = telling_columns(values)
+    rows = values[:, some]
+    return standardised(rows) if have_mixed_units(rows) else in_units(rows)
+
+
+def telling_columns(values: np.ndarray) -> np.ndarray:
+    """Numbers of the columns in which valleys mean something.
 
     A column of two values parts rows as no valley does, and so does every category of a table: such
     columns are left out where others are there.
     """
     many = np.array([np.unique(column).size > 2 for column in values.T])
-    return in_units(values[:, many] if np.count_nonzero(many) >= 2 else values)
+    return np.flatnonzero(many if np.count_nonzero(many) >= 2 else np.ones_like(many))
+
+
+def have_mixed_units(rows: np.ndarray) -> bool:
+    """Whether columns seem to have no common unit: one is much wider than most, or than any.
+
+    Among many columns some may be narrow by themselves, such as the edges of pictures.
+    """
+    spread = rows.std(axis=0)
+    spread = spread[spread > 0]
+    few = 0 < len(spread) <= FEW_COLUMNS
+    return mixed_units(spread) or bool(few and spread.max() > MIXED * spread.min())
 
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:

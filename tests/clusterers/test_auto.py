@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.metrics import adjusted_rand_score
@@ -89,6 +90,22 @@ def test_a_mixed_table_behind_a_scaler():
     )
     labels = make_pipeline(columns, make(3)).fit_predict(X)
     assert adjusted_rand_score(y, labels) > 0.95
+
+
+def test_a_table_of_columns_that_have_nothing_in_common(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 800)
+    columns = {
+        "age": 30 + 12 * y + rng.normal(0, 3, 800),
+        "visits": 20 - 7 * y + rng.normal(0, 2, 800),
+        "day": rng.integers(16_000, 19_000, 800).astype(float),  # of no use, in the largest unit
+        "member": rng.integers(0, 2, 800).astype(float),
+    }
+    X = pd.DataFrame(columns)
+    model = make().fit(X)
+    assert model.n_clusters_ == 3 and adjusted_rand_score(y, model.labels_) > 0.95
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(dmkc.load(tmp_path / "m").predict(X), model.labels_)
 
 
 def test_a_range_and_few_rows():
