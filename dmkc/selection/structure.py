@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
-from dmkc.kernels.tiles import MIXED, mixed_units
+from dmkc.kernels.tiles import mixed_units
 from dmkc.selection.scores import MOST_COMPONENTS, in_units, standardised
 from dmkc.typing import NamedValues
 
@@ -35,7 +35,8 @@ LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
-FEW_COLUMNS = 30
+FEW_COLUMNS, WIDER = 30, 30.0
+"""Of so few columns none is so many times wider than another if they have a common unit."""
 TINY = 0.05
 """A cluster below this part of an equal share says nothing of how well rows can be cut."""
 CLEAR = "clear clusters"
@@ -98,7 +99,7 @@ def have_mixed_units(rows: np.ndarray) -> bool:
     spread = rows.std(axis=0)
     spread = spread[spread > 0]
     few = 0 < len(spread) <= FEW_COLUMNS
-    return mixed_units(spread) or bool(few and spread.max() > MIXED * spread.min())
+    return mixed_units(spread) or bool(few and spread.max() > WIDER * spread.min())
 
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:
