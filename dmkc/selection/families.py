@@ -28,7 +28,6 @@ from dmkc.scan.engine import ThreadEngine, shared
 from dmkc.selection.scores import agreements, standardised
 from dmkc.selection.structure import (
     FLOOR,
-    have_mixed_units,
     leaks,
     nearest_rows,
     telling,
@@ -43,6 +42,9 @@ MIXTURE_BANK = ["linear", "polynomial:2", "gaussian:0.5"]
 GRAPH_BANK = ["linear", "neighbours:12"]
 CLEAR = 0.95
 """Clearness from which on it counts."""
+CLEARER = 0.98
+"""The same of candidates that see some columns: those in which clearness is measured."""
+SOME_COLUMNS = "of some columns"
 WEIGHT_OF_CLEARNESS = 3.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
@@ -149,9 +151,7 @@ class Judged:
         ]
 
 
-def recipes(
-    n_clusters: int, work: float, scales: Sequence[str | None] = SCALES, few: Sequence[int] = ()
-) -> list[Recipe]:
+def recipes(n_clusters: int, work: float, few: Sequence[int] = ()) -> list[Recipe]:
     """What is tried, in order of promise; costly ones only where they are cheap enough.
 
     `few` are columns that some candidates see alone: those that are not of two values.
@@ -171,14 +171,14 @@ def recipes(
     if len(few):
         line, graph = Linear(columns=tuple(few)), Neighbours(12, columns=tuple(few))
         each += [
-            ("kernel-kmeans", "k-means of some columns", {"kernels": [line]}),
-            ("kernel-kmeans", "graph of some columns", {"kernels": [graph]}),
-            ("mkc", "margin and graph of some columns", {"kernels": [line, graph]}),
+            ("kernel-kmeans", f"k-means {SOME_COLUMNS}", {"kernels": [line]}),
+            ("kernel-kmeans", f"graph {SOME_COLUMNS}", {"kernels": [graph]}),
+            ("mkc", f"margin and graph {SOME_COLUMNS}", {"kernels": [line, graph]}),
         ]
     found = [
         Recipe(method, {"n_clusters": n_clusters, "scale": scale, **more}, family)
         for method, family, more in each
-        for scale in scales
+        for scale in SCALES
     ]
     last = {"n_clusters": n_clusters, "scale": "standard"}
     return [*found, Recipe("odm", last, "margin distribution")]
@@ -188,16 +188,12 @@ def as_it_is(rows: np.ndarray) -> TableLike:
     return rows
 
 
-def _open_questions(values: np.ndarray) -> tuple[Sequence[str | None], Sequence[int]]:
-    """Scalings to try, and columns that are worth a look of their own.
-
-    Columns as they are mean nothing where they have no common unit.
-    """
+def _worth_a_look(values: np.ndarray) -> Sequence[int]:
+    """Columns that some candidates look at alone; none where few others are of two values."""
     few = telling_columns(values)
     pairs = sum(np.unique(column).size == 2 for column in values.T)
     worth = len(few) < values.shape[1] and pairs >= MANY_PAIRS * values.shape[1]
-    scales = ("standard",) if have_mixed_units(values[:, few]) else SCALES
-    return scales, few.tolist() if worth else ()
+    return few.tolist() if worth else ()
 
 
 def fitted(
@@ -214,8 +210,7 @@ def fitted(
     """
     found: list[Candidate] = []
     why: UserError | None = None
-    scales, few = _open_questions(values)
-    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2, scales, few)
+    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2, _worth_a_look(values))
     began, rows = time.monotonic(), form(values)
     with _here_and_unheard():
         plain = within_bounds(values)
@@ -225,7 +220,7 @@ def fitted(
                 found.append(Candidate(WITNESS, None, labels))
         for number, recipe in enumerate(wanted):
             late = max_seconds is not None and time.monotonic() - began > max_seconds
-            if late and number >= len(scales):
+            if late and number >= len(SCALES):
                 return Fitted(found, wanted[number:])
             try:
                 model = recipe.estimator(random_state=seed).fit(rows)
@@ -253,8 +248,11 @@ def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> J
     clearness = np.array([1.0 - leaks(nearest, labels).mean() for labels in labelings])
     sizes = np.array([np.bincount(labels, minlength=n_clusters).min() for labels in labelings])
     even = np.clip(sizes * n_clusters / (SMALL * len(values)), 0.0, 1.0)
-    valleys = even * np.clip((clearness - CLEAR) / (1.0 - CLEAR), 0.0, 1.0)
+    in_part = np.array([family.endswith(SOME_COLUMNS) for family in families])
+    enough = np.where(in_part, CLEARER, CLEAR)
+    valleys = even * np.clip((clearness - enough) / (1.0 - enough), 0.0, 1.0)
     told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
+    told[in_part] = 0.0  # neighbours know nothing but what the candidate has seen
     return Judged(candidates, agreement, told, clearness, valleys, sizes > 0, together)
 
 

@@ -19,8 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
-from dmkc.kernels.tiles import mixed_units
-from dmkc.selection.scores import MOST_COMPONENTS, in_units, standardised
+from dmkc.selection.scores import MOST_COMPONENTS, in_units
 from dmkc.typing import NamedValues
 
 ROWS = 500
@@ -35,8 +34,6 @@ LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
-FEW_COLUMNS, WIDER = 30, 30.0
-"""Of so few columns none is so many times wider than another if they have a common unit."""
 TINY = 0.05
 """A cluster below this part of an equal share says nothing of how well rows can be cut."""
 CLEAR = "clear clusters"
@@ -76,9 +73,7 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
 
 def telling(values: np.ndarray) -> np.ndarray:
     """The columns in which valleys mean something, in units that can be compared."""
-    some = telling_columns(values)
-    rows = values[:, some]
-    return standardised(rows) if have_mixed_units(rows) else in_units(rows)
+    return in_units(values[:, telling_columns(values)])
 
 
 def telling_columns(values: np.ndarray) -> np.ndarray:
@@ -89,17 +84,6 @@ def telling_columns(values: np.ndarray) -> np.ndarray:
     """
     many = np.array([np.unique(column).size > 2 for column in values.T])
     return np.flatnonzero(many if np.count_nonzero(many) >= 2 else np.ones_like(many))
-
-
-def have_mixed_units(rows: np.ndarray) -> bool:
-    """Whether columns seem to have no common unit: one is much wider than most, or than any.
-
-    Among many columns some may be narrow by themselves, such as the edges of pictures.
-    """
-    spread = rows.std(axis=0)
-    spread = spread[spread > 0]
-    few = 0 < len(spread) <= FEW_COLUMNS
-    return mixed_units(spread) or bool(few and spread.max() > WIDER * spread.min())
 
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:
