@@ -33,7 +33,8 @@ def test_lazy_frames_are_refused_when_they_are_computed(gaps):
 
 
 def test_polars_frames(gaps):
-    polars = pytest.importorskip("polars")
+    import polars
+
     frame = polars.from_pandas(gaps.drop(columns=["size", "empty"]))
     made = TableColumns("impute").fit_transform(frame)
     theirs = TableColumns("impute").fit_transform(gaps.drop(columns=["size", "empty"]))
