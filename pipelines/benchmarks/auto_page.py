@@ -96,9 +96,10 @@ def write_page(data: dict[str, Found], groups: dict[str, list[str]]) -> None:
         "The true number of clusters is given to all but HDBSCAN, and rows of class noise are not "
         'counted. True labels measure only, except where "by labels" or "oracle" is said. '
         "Design sets are those that rules were tried on; unseen ones were measured when the rule "
-        "was fixed, but for one variant (columns as they are only where units are alike), which was "
-        "tried on the 14 sets of mixed units, nine unseen ones among them, and taken back. Peers have all rows of a set (at most 1,500), AutoClustering chooses on a "
-        "sample of 1,000 of them and fits all.",
+        "was fixed, but for one variant (columns as they are only where units are alike), which "
+        "was tried on the 14 sets of mixed units, nine unseen ones among them, and taken back. "
+        "Peers have all rows of a set (at most 1,500), AutoClustering chooses on a sample of 1,000 "
+        "of them and fits all.",
         table(head, [*means, ("regret of AutoClustering", *regret)]),
         f"Seconds of AutoClustering with the number given, on a machine that did other work too: "
         f"median {np.median(seconds):.1f}, longest {seconds.max():.1f}.",
