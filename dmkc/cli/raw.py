@@ -68,6 +68,15 @@ def unpacked(path: str) -> Any:
     return io.BufferedReader(_Bounded(stream, path)) if path.endswith(COMPRESSED) else stream
 
 
+def check_unpacked(path: str) -> None:
+    """Refuse a packed table that unpacks to too much before any of it is held in memory."""
+    if "://" in path or not path.endswith(COMPRESSED) or not os.path.isfile(path):
+        return
+    with contextlib.suppress(*UNPACKING), unpacked(path) as stream:  # damage is said by its reader
+        while stream.read(1 << 20):
+            pass
+
+
 def opened(path: str, held: bytes | None) -> Any:
     """What pandas is to read a table from, to be closed afterwards."""
     if held is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dmkc.cli.raw import COMPRESSED, UNPACKING, opened, taken_from_pipe
+from dmkc.cli.raw import COMPRESSED, UNPACKING, check_unpacked, opened, taken_from_pipe
 from dmkc.cli.runs import is_run_folder
 from dmkc.data.lazy import fixed
 from dmkc.errors import UserError
@@ -165,6 +165,8 @@ def delimiter_of(path: str) -> str | None:
 
 def _csv(path: str, options: CsvOptions) -> Held:
     files = _csv_files(path)
+    for file in files:
+        check_unpacked(file)
     held = taken_from_pipe(files[0], options.delimiter)
     header = options.header
     if header is None:

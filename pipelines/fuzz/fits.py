@@ -217,6 +217,8 @@ def play(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
         given = FORMS[form](X, folder)
     except Exception:  # SciPy, Dask and so on cannot hold everything
         form, given = "array", X
+    if X.ndim == 1 and form == "CSC":  # SciPy takes a list of numbers for a row
+        X = X[None, :]
     weights = _weights(plan["weights"], len(X), rng)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -289,8 +291,9 @@ def _judged(found: dict, plan: dict, ought: str, X: np.ndarray) -> dict[str, Any
     fine &= plan["weights"] in FINE_WEIGHTS
     if plan["rows"] in ("one column", "collinear"):  # views need two, some kernels and methods more
         fine &= plan["form"] != "views" and not plan["given"]
-    # pandas takes a list of numbers for a column.
-    ought = EITHER if plan["rows"] == "one dimension" and "rame" in plan["form"] else ought
+    # pandas takes a list of numbers for a column, SciPy for a row.
+    taken = "rame" in plan["form"] or plan["form"] == "CSC"
+    ought = EITHER if plan["rows"] == "one dimension" and taken else ought
     if outcome == "done" and ought == REFUSE:
         return {"outcome": "untrue", "said": f"{plan['rows']} was fitted"}
     if outcome != "refused":
