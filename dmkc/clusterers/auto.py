@@ -95,7 +95,8 @@ class AutoClustering(RowClusterer):
 
     def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored."""
-        from dmkc.selection.auto import ADVICE, Wanted, choose  # which make all estimators
+        from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
+        from dmkc.selection.structure import ADVICE
 
         own, seed = self._checked(), seed_of(self.random_state)
         rows, progress = as_rows(X), Progress(self.verbose, 0.0)
@@ -186,7 +187,7 @@ class AutoClustering(RowClusterer):
         return self.estimator_
 
     def _verdict(self) -> str:
-        from dmkc.selection.auto import ADVICE, EVIDENCE
+        from dmkc.selection.structure import ADVICE, EVIDENCE
 
         than = f"{abs(self.evidence_):.1f} standard deviations"
         seen = f"{than} {'better' if self.evidence_ > 0 else 'worse'}"
@@ -214,7 +215,7 @@ class AutoClustering(RowClusterer):
         if not self.candidates_:
             return None
         others = [
-            FittedWhenAsked(self.alternative(i), self._views())
+            FittedWhenAsked(self.alternative(i), self._views(), self._fitted("feature_names_in_"))
             for i in range(len(self.alternatives_))
         ]
         return Choice(self.candidates_, self.confidence_, [self.model_, *others])
@@ -257,11 +258,15 @@ class FittedWhenAsked:
 
     estimator: Any
     views: dict[str, tuple[int, int]]
+    names: Any
+    """Of the columns of the fit, where they had some."""
 
     def label_pipeline(self) -> Callable[[np.ndarray], np.ndarray]:
         def label(rows: np.ndarray) -> np.ndarray:
             with unheard():
-                made = self.estimator.set_params(verbose=0).fit(as_given(rows, self.views, None))
+                made = self.estimator.set_params(verbose=0).fit(
+                    as_given(rows, self.views, self.names)
+                )
             return np.asarray(made.labels_)
 
         return label

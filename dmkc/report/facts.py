@@ -24,7 +24,7 @@ from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.kernels import Kernel, as_bank
 from dmkc.metrics import Contingency, all_metrics, contingency
 from dmkc.plot import kernel_names, sample, take
-from dmkc.selection.choose import SURE
+from dmkc.selection.scores import SURE
 from dmkc.typing import PerRow, TableLike
 
 SMALL_SHARE = 0.05

@@ -18,23 +18,12 @@ from dmkc.data.rows import scan_width
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan, sample_positions
 from dmkc.selection.families import K_MEANS, Judged, Recipe, fitted, judge, within_bounds
-from dmkc.selection.structure import CLEAR, EVIDENCE, NONE, SOME, Structure, structure
+from dmkc.selection.scores import SURE, clearly_different
+from dmkc.selection.structure import ADVICE, CLEAR, NONE, SOME, Structure, structure
 from dmkc.typing import NamedValues, PerRow, TableLike
 
-__all__ = ["ADVICE", "EVIDENCE", "Chosen", "Wanted", "choose"]
-
-SURE = 0.8
-"""Confidence from which on clusters are called clear."""
-DIFFERENT = 0.5
-"""Alternatives agree with each other less than this (adjusted Rand index)."""
-MOST_ALTERNATIVES = 2
 FEWEST_ROWS = 4
 """Fewer rows are not looked at for clusters."""
-ADVICE = {
-    CLEAR: "There are clear clusters.",
-    SOME: "There is some structure, but several clusterings fit it: look at the alternatives.",
-    NONE: "There is no evidence of clusters: rows without any can be cut as well as these.",
-}
 
 
 @dataclass(frozen=True)
@@ -123,7 +112,9 @@ def chosen_on(
     tried = fitted(values, k, wanted.seed, form, wanted.max_seconds)
     judged = judge(tried.candidates, within_bounds(values), k)
     verdict = NONE if not seen.found else CLEAR if judged.confidence >= SURE else SOME
-    offered = judged.order[:1] if verdict == CLEAR else _offered(judged)
+    offered = judged.order[:1]
+    if verdict != CLEAR:
+        offered = clearly_different(judged.order, judged.together)
     places = {judged.order.index(i): number for number, i in enumerate(offered)}
     records = [
         record | {"alternative": places.get(place)} for place, record in enumerate(judged.records())
@@ -139,12 +130,3 @@ def chosen_on(
 def _recipe(judged: Judged, i: int) -> Recipe:
     recipe: Any = judged.candidates[i].recipe
     return recipe
-
-
-def _offered(judged: Judged) -> list[int]:
-    """The best candidate, and others by falling score that differ from it and from each other."""
-    kept: list[int] = judged.order[:1]
-    for i in judged.order:
-        if len(kept) <= MOST_ALTERNATIVES and np.all(judged.together[i, kept] < DIFFERENT):
-            kept.append(i)
-    return kept

@@ -18,14 +18,9 @@ from dmkc.errors import UserError
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
 from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness, rows_to_move
-from dmkc.selection.scores import agreements
+from dmkc.selection.scores import SURE, agreements, clearly_different
 from dmkc.typing import NamedValues
 
-DIFFERENT = 0.5
-"""Alternatives agree with each other less than this (adjusted Rand index)."""
-MOST_ALTERNATIVES = 3
-SURE = 0.8
-"""From this confidence on the first candidate stands alone."""
 PRICE_OF_CONTRADICTION = 0.8
 """What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
@@ -124,12 +119,10 @@ class Selection:
     @cached_property
     def alternatives(self) -> list[Candidate]:
         """The best candidate and, unless confidence is high, up to two clearly different ones."""
-        most = 1 if self.confidence >= SURE else MOST_ALTERNATIVES
-        agreement = agreements(np.array([c.labels for c in self.candidates]))
-        chosen: list[int] = []
-        for i in np.argsort(-self.standing, kind="stable"):
-            if len(chosen) < most and all(agreement[i, j] < DIFFERENT for j in chosen):
-                chosen.append(int(i))
+        order = np.argsort(-self.standing, kind="stable").tolist()
+        chosen = order[:1]
+        if self.confidence < SURE:
+            chosen = clearly_different(order, agreements(self._labels))
         return [self.candidates[i] for i in chosen]
 
     def asking(self, show: Callable[[int], str] | None = None) -> Asking:

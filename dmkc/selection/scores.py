@@ -9,7 +9,7 @@ for what more clusters would give by themselves.  Objectives are never compared 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,11 @@ from dmkc.clusterers.sampled import leading_components, neighbour_graph
 from dmkc.kernels.tiles import mixed_units
 
 MOST_COMPONENTS = 100
+SURE = 0.8
+"""Confidence from which on a choice stands alone."""
+DIFFERENT = 0.5
+"""Clusterings that are offered agree with each other less than this (adjusted Rand index)."""
+MOST_OFFERED = 3
 
 
 def silhouette(distances: np.ndarray, labels: np.ndarray) -> float:
@@ -75,6 +80,17 @@ def agreements(labelings: np.ndarray) -> np.ndarray:
     expected = np.outer(own, own) / max(n * (n - 1) / 2.0, 1.0)
     room = (own[:, None] + own[None, :]) / 2.0 - expected
     return np.where(room > 1e-9, (pairs - expected) / np.where(room > 1e-9, room, 1.0), 1.0)
+
+
+def clearly_different(
+    order: Iterable[int], together: np.ndarray, most: int = MOST_OFFERED
+) -> list[int]:
+    """The first of some candidates, and those after it that differ from all that are kept."""
+    kept: list[int] = []
+    for i in order:
+        if len(kept) < most and np.all(together[i, kept] < DIFFERENT):
+            kept.append(int(i))
+    return kept
 
 
 def _members(labels: np.ndarray) -> np.ndarray:

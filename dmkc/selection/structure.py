@@ -39,6 +39,12 @@ TINY = 0.05
 CLEAR = "clear clusters"
 SOME = "some structure"
 NONE = "no evidence of clusters"
+ADVICE = {
+    CLEAR: "There are clear clusters.",
+    SOME: "There is some structure, but several clusterings fit it: look at the alternatives.",
+    NONE: "There is no evidence of clusters: rows without any can be cut as well as these.",
+}
+"""Every verdict as a sentence."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
-from dmkc.selection.choose import DIFFERENT, SURE, checked_answers
+from dmkc.selection.choose import checked_answers
 from dmkc.selection.judge import RANKED, confidence_of, connection, likelihood, two_views
 from dmkc.selection.scores import (
+    DIFFERENT,
+    SURE,
     agreements,
     mean_ranks,
     percentile_ranks,
