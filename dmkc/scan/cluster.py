@@ -103,6 +103,7 @@ class ClusterEngine(Engine):
         self.client = client
         self._known: dict[str, int] = {}
         self._spent: list[list[Future]] = []
+        self._kept: list[Future] = []
         self._asked = -REFRESH_SECONDS
         self._block_a_task = False
         self._most_level = MOST_LEVEL
@@ -331,7 +332,9 @@ class ClusterEngine(Engine):
         """
         if tasks <= FEW_TASKS * len(self._workers()) or len(dumps(value)) < LARGE_VALUE:
             return value
-        return self.client.scatter(value, broadcast=True, hash=False)
+        sent = self.client.scatter(value, broadcast=True, hash=False)
+        self._kept.append(sent)  # blocks that are lost with a worker are made again from it
+        return sent
 
     def _compute(self, blocks: Sequence[Lazy]) -> dict[int, Future]:
         """Futures of lazy blocks, from one graph."""
