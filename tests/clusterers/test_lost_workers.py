@@ -12,6 +12,7 @@ from distributed import get_worker
 
 from dmkc import MultipleKernelClustering
 from dmkc.data.blocks import HeldArray, Read
+from dmkc.scan import cluster
 from dmkc.scan.cluster import ClusterEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import TakeScan
@@ -66,6 +67,17 @@ def test_a_worker_lost_between_scans(own_process_client, monkeypatch, feature_mo
     model = fit_on(own_process_client, X, feature_mode=feature_mode)
     assert killed
     assert_identical(model, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [1, 4])
+def test_a_worker_lost_with_values_that_were_sent_once(own_process_client, monkeypatch, which):
+    monkeypatch.setattr(cluster, "LARGE_VALUE", 1)
+    monkeypatch.setattr(cluster, "FEW_TASKS", 0)
+    expected = fit(rows())
+    killed = kill_before_scan(monkeypatch, own_process_client, which)
+    assert_identical(fit_on(own_process_client, rows(), feature_mode="persist"), expected)
+    assert killed
 
 
 class Deadly:
