@@ -60,6 +60,8 @@ class Chosen:
         return self.verdict != NONE
 
     def summary(self) -> str:
+        if not self.records:  # one cluster, for which there is nothing to choose
+            return ADVICE[self.verdict]
         tried = f"Of {len(self.records)} candidates {self.recipe} was chosen."
         late = f" {len(self.cut)} more were cut by max_seconds." if self.cut else ""
         return f"{ADVICE[self.verdict]} {tried}{late}"
