@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,15 @@ def rand(y: np.ndarray, labels: Any) -> float:
     return float(adjusted_rand_score(y[known], np.asarray(labels)[known]))
 
 
-def gathered(name: str, folder: Path) -> dict[str, Any]:
-    """Sample, candidates and structure of a set, from the folder where they are kept."""
-    path = folder / f"{file_name(name)}.pkl"
-    if path.exists():
-        return pickle.loads(path.read_bytes())
+def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was made before, or is made now."""
+    if not path.exists():
+        path.write_bytes(pickle.dumps(make()))
+    return pickle.loads(path.read_bytes())
+
+
+def gathered(name: str) -> dict[str, Any]:
+    """Sample, candidates and structure of a set."""
     X, y = rows_of(name)
     k = len(np.unique(y[y >= 0]))
     some = np.sort(np.random.default_rng(1).permutation(len(X))[:SAMPLE])
@@ -70,19 +75,14 @@ def gathered(name: str, folder: Path) -> dict[str, Any]:
     after = time.perf_counter()
     with one_blas_thread():
         seen = structure(X[some], 2, 10, 0)
-    made = {
+    return {
         "X": X[some], "y": y[some], "k": k, "candidates": candidates, "structure": seen,
         "seconds": (after - began, time.perf_counter() - after),
     }  # fmt: skip
-    path.write_bytes(pickle.dumps(made))
-    return made
 
 
-def whole(name: str, folder: Path) -> dict[str, Any]:
+def whole(name: str) -> dict[str, Any]:
     """The whole course on all rows: with the true number of clusters, and with an open one."""
-    path = folder / f"{file_name(name)}.whole.pkl"
-    if path.exists():
-        return pickle.loads(path.read_bytes())
     X, y = rows_of(name)
     k = len(np.unique(y[y >= 0]))
     found: dict[str, Any] = {}
@@ -98,13 +98,13 @@ def whole(name: str, folder: Path) -> dict[str, Any]:
             "confidence": model.confidence_,
             "method": model.method_,
         }
-    path.write_bytes(pickle.dumps(found))
     return found
 
 
 def measured(name: str, folder: Path) -> dict[str, Any]:
     """All that the page tells of a set."""
-    made, stored = gathered(name, folder), np.load(folder / f"{file_name(name)}.npz")
+    made = kept(folder / f"{file_name(name)}.pkl", lambda: gathered(name))
+    stored = np.load(folder / f"{file_name(name)}.npz")
     others = np.load(folder / f"{file_name(name)}.peers.npz")
     indices = [rand(made["y"], c.labels) for c in made["candidates"]]
     found = judge(made["candidates"], made["X"], made["k"])
@@ -116,7 +116,7 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
         "candidates": indices,
         "oracle": max(indices[i] for i in found.order),
         "peers": {key: rand(stored["y"], others[key]) for key in others.files},
-        **whole(name, folder),
+        **kept(folder / f"{file_name(name)}.whole.pkl", lambda: whole(name)),
     }
 
 
@@ -137,17 +137,14 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=[*REAL, *SHAPES])
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--kept", type=Path, default=Path("auto-kept"), metavar="FOLDER")
-    parser.add_argument("--only-pools", action="store_true", help="make candidates alone")
     options = parser.parse_args()
     options.kept.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
-    for name in options.sets:
-        made = gathered(name, options.kept)
-        print(name, [round(s, 1) for s in made["seconds"]], flush=True)
-    if options.only_pools:
-        return
     peers(options.sets, options.kept, options.peers)
-    data = {name: measured(name, options.kept) for name in options.sets}
+    data = {}
+    for name in options.sets:
+        data[name] = measured(name, options.kept)
+        print(name, data[name]["known"], flush=True)
     groups = {
         f"{kind}, {part}": [n for n in sets if (n in DESIGN) == (part == "design")]
         for kind, sets in (("real", REAL), ("shapes", SHAPES))

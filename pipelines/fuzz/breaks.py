@@ -335,7 +335,7 @@ def _pair(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     commands = []
     for number, words in enumerate(plan["pair"]):
         commands.append(Command(_words(words, folder, out), folder / f"said-{number}.txt"))
-        time.sleep(plan["later"])
+        time.sleep(plan["later"])  # the second begins somewhere inside the first
     for command in commands:
         code, said = command.end(SECONDS)
         found = judged(99 if code is None else code, said)
