@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.cli import results, runs
-from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.answers import add_answers, answers_of, given_answers
 from dmkc.cli.beside import add_beside, columns_beside, truth_of, weights_of
 from dmkc.cli.common import (
     add_cluster,
@@ -188,9 +188,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
     cls, values = estimator_of(order)
-    known = answers_of(args)
-    if known and not any(order.parameters[name] == "auto" for name in cls.selectable):
-        raise UserError("--answers settle a choice: leave something open with --auto.")
+    pairs, more = given_answers(cls, values, answers_of(args))
     table = open_table(args, besides=columns_beside(args))
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
@@ -213,9 +211,8 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 if left:
                     say(f"removed what was left half written: {', '.join(left)}", args.quiet)
                 with runs.reported(folder, log), client_of(args) as client:
-                    model = cls(**values, verbose=voice(args), client=client)
+                    model = cls(**values | pairs, verbose=voice(args), client=client)
                     title = f"dmkc {__version__} fit of {input_name(args)}"
-                    more = {"answers": known} if known else {}
                     more |= {} if weights is None else {"sample_weight": weights}
                     params = params_text(order.parameters, title)
                     seconds = _fit(model, table, folder, params, log, more)

@@ -40,7 +40,7 @@ SHORT = {
     "resume": ("FOLDER", "go on with a run that was ended early"),
     "truth": ("FILE", "true classes to compare with, or a column of INPUT"),
     "ask": ("N", "ask about pairs of rows, at most N times"),
-    "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
+    "answers": ("FILE", "where the answers are kept, for dmkc fit --answers"),
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
     "method": ("NAME", "one of the methods below [auto]"),
@@ -183,7 +183,8 @@ def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer])
     paragraph = (inspect.getdoc(cls) or "").split("\n\n")[0]
     parser.description = textwrap.fill(f"{parser.description} {method}: {paragraph}", 78)
     for action in parser._actions:
-        if action.dest in CHOOSING and not cls.selectable:
+        takes_pairs = action.dest == "answers" and "must_link" in known
+        if action.dest in CHOOSING and not cls.selectable and not takes_pairs:
             action.help = argparse.SUPPRESS
     for group in parser._action_groups:
         theirs = [a for a in group._group_actions if a.dest.startswith(PREFIX)]

@@ -12,12 +12,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dmkc.clusterers.answered import fewest_clusters, keep_pairs
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
 from dmkc.clusterers.kmeans.kmeans import KMeans
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.spread import Layout
+from dmkc.constraints.linked import Constraints, read_constraints
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.progress import Progress
@@ -35,7 +37,8 @@ class AutoClustering(RowClusterer):
 
     Attributes
     ----------
-    labels_ : labels of the rows, in the form of X.
+    labels_ : labels of the rows, in the form of X, which keep `must_link` and `cannot_link`;
+        `predict` gives the model's own opinion.
     verdict_ : str, "clear clusters", "some structure" or "no evidence of clusters".
     evidence_ : float, by how many standard deviations the rows can be cut better than the clouds
         without clusters that they are most like; below 3 there is no evidence.
@@ -50,6 +53,8 @@ class AutoClustering(RowClusterer):
     alternatives_ : list of dict, `method` and `parameters` of other clusterings that differ
         clearly from the chosen one; see `alternative`.
     cut_ : list of str, candidates that `max_seconds` has cut.
+    constrained_rows_ : ndarray, numbers of the rows that pairs name, and
+    constrained_labels_ : ndarray, their labels.
     objective_, start_, n_iter_, converged_, history_, model_ : of the chosen estimator.
     n_scans_ : int, passes over all rows.
 
@@ -81,6 +86,11 @@ class AutoClustering(RowClusterer):
             """After so many seconds no more candidates are begun; `cut_` names those that were
             not.  None tries all, so that the same seed gives the same labels.""",
         ),
+        shared.MUST_LINK.but(
+            text=f"""{shared.MUST_LINK.text}  Candidates that would not keep a pair pay for it, and
+            `labels_` keeps all of them.""",
+        ),
+        shared.CANNOT_LINK,
         *shared.RUNNING,
     )
     verdict_: str
@@ -92,6 +102,8 @@ class AutoClustering(RowClusterer):
     numbers_: list[NamedValues]
     alternatives_: list[dict[str, Any]]
     cut_: list[str]
+    constrained_rows_: np.ndarray
+    constrained_labels_: np.ndarray
 
     def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
         """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored."""
@@ -103,9 +115,13 @@ class AutoClustering(RowClusterer):
         engine, began = open_engine(self.client, self), time.perf_counter()
         asked = own["n_clusters"]
         fewest, most = shared.cluster_range(asked, rows.n_rows)
-        wanted = Wanted(fewest, most, asked == "auto", own["sample_rows"], own["max_seconds"], seed)
+        pairs = read_constraints(self.must_link, self.cannot_link, rows.container)
+        if pairs is not None:
+            fewest = fewest_clusters(pairs, rows.container, fewest, most)
+        may_be_one = asked == "auto" and (pairs is None or len(pairs.cannot) == 0)
+        wanted = Wanted(fewest, most, may_be_one, own["sample_rows"], own["max_seconds"], seed)
         with one_blas_thread():
-            found = choose(rows, engine, wanted, sample_weight)
+            found = choose(rows, engine, wanted, sample_weight, pairs)
         progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
         chosen = found.recipe.estimator(
             random_state=seed, verbose=self.verbose, client=self.client
@@ -123,9 +139,23 @@ class AutoClustering(RowClusterer):
             {"method": other.method, "parameters": other.parameters} for other in found.alternatives
         ]
         self.n_scans_ = 1 + chosen.n_scans_
+        self._keep(pairs, rows, engine, seed)
         if asked != "auto" and self.n_clusters_ > 1 and not found.is_evident:
             warnings.warn(ADVICE[found.verdict], stacklevel=2)
         return self
+
+    def _keep(self, pairs: Constraints | None, rows: Rows, engine: Engine, seed: int) -> None:
+        """Bring the labels in line with the pairs, and say which of them needed it."""
+        self.constrained_rows_ = np.empty(0, np.int64) if pairs is None else pairs.rows
+        self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
+        if pairs is None or self.n_clusters_ == 1:
+            return
+        with one_blas_thread():
+            kept = keep_pairs(self.model_, rows, engine, pairs, self.n_clusters_, seed)
+        self.labels_ = kept.labels(rows, self.labels_, self.model_)
+        self.constrained_labels_ = kept.known.labels
+        self.n_scans_ += 1
+        kept.warn(rows.container, pairs)
 
     @property
     def estimator_(self) -> Any:

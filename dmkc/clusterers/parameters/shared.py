@@ -68,6 +68,17 @@ LANDMARKS = Parameter(
     "uniform",
     "Where the maps are anchored: sampled rows, centroids, or these rows.",
 )
+_LINKS = Other(noun="links, path", shown="FILE", none=True)
+MUST_LINK = Parameter(
+    "must_link",
+    _LINKS,
+    None,
+    """Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV, .npy or
+    Zarr file.  Rows are named by their numbers, or by their labels where X has an index.""",
+)
+CANNOT_LINK = Parameter(
+    "cannot_link", _LINKS, None, "Pairs of rows that are in different clusters."
+)
 INIT = Parameter("init", Starts(), "auto", "Starts.")
 N_INIT = Parameter(
     "n_init",
