@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from dmkc.cli import results, runs
@@ -31,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    model: Any = load(model_path(args.model))
+    model: Any = load(runs.model_path(args.model))
     shape = results.format_of(args.out)
     if shape == "zarr":
         if args.append:
@@ -62,10 +61,3 @@ def run(args: argparse.Namespace) -> None:
         print(f"cluster {cluster}  {size} rows")
     if noise:
         print(f"noise      {noise} rows")
-
-
-def model_path(text: str) -> str:
-    """A model's path, given as itself or as the run folder it is in."""
-    if "://" not in text and runs.is_run_folder(Path(text)):
-        return str(Path(text) / "model.zarr")
-    return text

@@ -96,8 +96,8 @@ def check_answers(
     """Answers as constraints on numbered rows; those that contradict each other are named."""
     container = Container("numpy", n_rows)
     # an answer may be given again
-    links = (np.unique(np.sort(some, axis=1), axis=0) for some in links_of(answers))
-    found = read_constraints(*links, container)
+    must, cannot = (np.unique(np.sort(some, axis=1), axis=0) for some in links_of(answers))
+    found = read_constraints(must, cannot, container)
     if found is not None:
         assigner(found, container, n_clusters, None)
     return found, container

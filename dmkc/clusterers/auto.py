@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers.answered import fewest_clusters, keep_pairs
 from dmkc.clusterers.base import seed_of
-from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
+from dmkc.clusterers.earlier import start_model
+from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer, opened
 from dmkc.clusterers.kmeans.kmeans import KMeans
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
@@ -93,6 +94,7 @@ class AutoClustering(RowClusterer):
         shared.CANNOT_LINK,
         *shared.RUNNING,
     )
+    labels_: PerRow
     verdict_: str
     evidence_: float
     confidence_: float
@@ -105,17 +107,55 @@ class AutoClustering(RowClusterer):
     constrained_rows_: np.ndarray
     constrained_labels_: np.ndarray
 
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
-        """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored."""
-        from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
-        from dmkc.selection.structure import ADVICE
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
+        """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored.
+
+        With `start`, a fitted AutoClustering or the path of its file, nothing is chosen anew: its
+        method and parameters are taken, and the fit begins from the clusters that it sees in X.
+        """
+        from dmkc.selection.structure import ADVICE, NONE
 
         own, seed = self._checked(), seed_of(self.random_state)
-        rows, progress = as_rows(X), Progress(self.verbose, 0.0)
-        engine, began = open_engine(self.client, self), time.perf_counter()
-        asked = own["n_clusters"]
-        fewest, most = shared.cluster_range(asked, rows.n_rows)
+        rows, engine = as_rows(X), open_engine(self.client, self)
         pairs = read_constraints(self.must_link, self.cannot_link, rows.container)
+        if start is None:
+            method, parameters, known = self._chosen(rows, engine, own, seed, sample_weight, pairs)
+        else:
+            start = self._earlier(start, rows)
+            method, parameters = start.method_, start.parameters_
+            known = {name: vars(start)[name] for name in OF_THE_CHOICE}
+        chosen = self._unfitted(method, parameters).set_params(random_state=seed)
+        chosen.fit(X, sample_weight=sample_weight, start=start)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name, value in vars(chosen).items():
+            if name.endswith("_") or name == "_refits":
+                setattr(self, name, value)
+        self.method_, self.parameters_ = method, dict(parameters)
+        for name, value in known.items():
+            setattr(self, name, value)
+        self.n_scans_ = (start is None) + chosen.n_scans_
+        self._keep(pairs, rows, engine, seed)
+        if own["n_clusters"] != "auto" and self.n_clusters_ > 1 and self.verdict_ == NONE:
+            warnings.warn(ADVICE[self.verdict_], stacklevel=2)
+        return self
+
+    def _chosen(
+        self,
+        rows: Rows,
+        engine: Engine,
+        own: dict[str, Any],
+        seed: int,
+        sample_weight: PerRow,
+        pairs: Constraints | None,
+    ) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The method for these rows, its parameters, and what is known of the choice."""
+        from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
+
+        progress, began, asked = Progress(self.verbose, 0.0), time.perf_counter(), own["n_clusters"]
+        fewest, most = shared.cluster_range(asked, rows.n_rows)
         if pairs is not None:
             fewest = fewest_clusters(pairs, rows.container, fewest, most)
         may_be_one = asked == "auto" and (pairs is None or len(pairs.cannot) == 0)
@@ -123,26 +163,30 @@ class AutoClustering(RowClusterer):
         with one_blas_thread():
             found = choose(rows, engine, wanted, sample_weight, pairs)
         progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
-        chosen = found.recipe.estimator(
-            random_state=seed, verbose=self.verbose, client=self.client
-        ).fit(X, sample_weight=sample_weight)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        for name, value in vars(chosen).items():
-            if name.endswith("_") or name == "_refits":
-                setattr(self, name, value)
-        self.method_, self.parameters_ = found.recipe.method, dict(found.recipe.parameters)
-        self.verdict_, self.evidence_ = found.verdict, found.evidence
-        self.confidence_, self.candidates_ = found.confidence, found.records
-        self.numbers_, self.cut_ = found.numbers, found.cut
-        self.alternatives_ = [
-            {"method": other.method, "parameters": other.parameters} for other in found.alternatives
-        ]
-        self.n_scans_ = 1 + chosen.n_scans_
-        self._keep(pairs, rows, engine, seed)
-        if asked != "auto" and self.n_clusters_ > 1 and not found.is_evident:
-            warnings.warn(ADVICE[found.verdict], stacklevel=2)
-        return self
+        known = {
+            "verdict_": found.verdict,
+            "evidence_": found.evidence,
+            "confidence_": found.confidence,
+            "candidates_": found.records,
+            "numbers_": found.numbers,
+            "cut_": found.cut,
+            "alternatives_": [
+                {"method": other.method, "parameters": other.parameters}
+                for other in found.alternatives
+            ],
+        }
+        return found.recipe.method, found.recipe.parameters, known
+
+    def _earlier(self, start: Any, rows: Rows) -> AutoClustering:
+        """A fitted estimator of this class that was made of the same columns."""
+        earlier = opened(start)
+        if not isinstance(earlier, AutoClustering):
+            raise UserError(
+                f"AutoClustering goes on from a model of its own, not from {type(earlier).__name__}"
+                f": fit {type(earlier).__name__} with that start."
+            )
+        start_model(earlier, rows, self.n_clusters)
+        return earlier
 
     def _keep(self, pairs: Constraints | None, rows: Rows, engine: Engine, seed: int) -> None:
         """Bring the labels in line with the pairs, and say which of them needed it."""
@@ -302,7 +346,13 @@ class FittedWhenAsked:
         return label
 
 
-OWN = tuple(name for name in AutoClustering.__annotations__ if name.endswith("_"))
+OF_THE_CHOICE = (
+    "verdict_", "evidence_", "confidence_", "candidates_", "numbers_", "cut_", "alternatives_",
+)  # fmt: skip
+"""What is known of a choice, beside the method and its parameters."""
+OWN = tuple(
+    name for name in AutoClustering.__annotations__ if name.endswith("_") and name != "labels_"
+)
 """Fitted values that are not of the chosen estimator."""
 
 

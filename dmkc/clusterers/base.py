@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.earlier import start_model
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.fits import AnyLearned
 from dmkc.clusterers.members import (
@@ -64,6 +65,8 @@ class Job:
     progress: Progress
     subset: Subset | None = None
     """The rows that are trained on, when these are not all rows."""
+    start: Any = None
+    """A model of any method to begin from, which leaves no row out."""
 
 
 class Ready(Protocol):
@@ -129,17 +132,21 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """The fit in half a sentence."""
         return f"{self.n_iter_} {self._rounds}, objective {self.objective_:.6g}"
 
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.
+        With `sample_weight` a row of weight 3 counts as three equal rows.  With `start`, a fitted
+        estimator or the path of a model file, the fit begins from the clusters that it sees in X.
         """
         seed = seed_of(self.random_state)
         self._check_parameters()
         rows = as_rows(X)
+        begun = None if start is None else start_model(start, rows, self.n_clusters)
         own, progress = self._own_settings(rows.n_rows), Progress(self.verbose, self.tol)
         engine = open_engine(self.client, self)
-        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
+        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress, None, begun))
         with one_blas_thread():
             prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)

@@ -196,8 +196,10 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     """What is made of the columns of tables (`dmkc.tables.Recipe`), where that was kept."""
 
     @abstractmethod
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
-        """Cluster the rows of `X`; `y` is ignored."""
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
+        """Cluster the rows of `X`, from an earlier model if one is given; `y` is ignored."""
 
     @abstractmethod
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
@@ -289,6 +291,21 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def opened(start: Any) -> RowClusterer:
+    """A fitted estimator, which may be given by the path of its file."""
+    if isinstance(start, str | os.PathLike):
+        from dmkc import modelfile
+
+        return modelfile.load(start)
+    if not isinstance(start, RowClusterer):
+        raise UserError(
+            "start must be a fitted estimator of dmkc or the path of a model file, not a "
+            f"{type(start).__name__}."
+        )
+    check_is_fitted(start)
+    return start
 
 
 def _name_carrier(rows: Rows) -> Any:

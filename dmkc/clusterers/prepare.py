@@ -31,7 +31,7 @@ from dmkc.clusterers.spread import (
     sample_of,
     spread,
 )
-from dmkc.data import RowRecord, Rows
+from dmkc.data import BlockRows, RowRecord, Rows
 from dmkc.data.record import rank_among, split_weights
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
@@ -69,6 +69,8 @@ class SampleView:
     """The bank with its widths filled in."""
     context: Known | None
     """More rows, on which starts are found, where there are any."""
+    rows: BlockRows
+    """The sampled rows as they came."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Prepared:
             self.rows.n_rows,
             self.features.kernels,
             _standardised(self.context, self.features.plan.scaling),
+            self.survey.sample,
         )
 
     @property
@@ -198,7 +201,8 @@ def prepare(
     if callable(settings.landmarks):
         more = _standardised(context, scaling)
         heavy, kernels = survey.sample_weights, bank.resolved()
-        choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
+        view = SampleView(standardised, heavy, positions, n, kernels, more, survey.sample)
+        choice = settings.landmarks(view)
         bank.use_landmarks(choice.landmarks)
     fitted = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals, survey, rows)
     maker = engine.first_equal(fitted)

@@ -57,10 +57,6 @@ class Chosen:
     cut: list[str]
     """Candidates that a limit of time has cut."""
 
-    @property
-    def is_evident(self) -> bool:
-        return self.verdict != NONE
-
     def summary(self) -> str:
         if not self.records:  # one cluster, for which there is nothing to choose
             return ADVICE[self.verdict]

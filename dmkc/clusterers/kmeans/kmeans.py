@@ -23,6 +23,7 @@ from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Run,
+    centroids_of,
     inertia_of,
     on_sample,
     oversampled,
@@ -34,6 +35,7 @@ from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
+from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
@@ -193,7 +195,7 @@ class KMeans(Clusterer[FramedRows]):
         mean_square, tol = _spread(survey, frame, self.tol)
         report = reporter(job.progress, "all")
         on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
-        starts = self._starts(prepared, job.seed)
+        starts = self._starts(prepared, job)
         if isinstance(self.init, str) and self.init == "k-means++" and not prepared.sample_is_all:
             report = reporter(job.progress, "sample")
             weights = survey.sample_weights
@@ -225,9 +227,13 @@ class KMeans(Clusterer[FramedRows]):
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
             raise UserError("init must be finite, but holds NaN or infinite values.")
 
-    def _starts(self, prepared: FramedRows, seed: int) -> list[Named[Run]]:
+    def _starts(self, prepared: FramedRows, job: Job) -> list[Named[Run]]:
         """The centroids to begin from."""
-        frame, survey = prepared.frame, prepared.survey
+        frame, survey, seed = prepared.frame, prepared.survey, job.seed
+        if job.start is not None:
+            labels, heavy = job.start.label_pipeline()(survey.sample), survey.sample_weights
+            centres = centroids_of(prepared.sample, heavy, labels, self.n_clusters, seed)
+            return [Named(GIVEN_MODEL, Run(centres=centres))]
         if not isinstance(self.init, str):
             given = frame.moved(np.asarray(self.init, dtype=np.float64))
             return [Named("given", Run(centres=given))]

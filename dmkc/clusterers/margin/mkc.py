@@ -11,6 +11,7 @@ from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
+from dmkc.errors import UserError
 from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
 
 
@@ -196,21 +197,33 @@ class MultipleKernelClustering(MarginClusterer):
         return chosen[0]["kernels"] if chosen else None
 
     def fit(
-        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, answers: Any = ()
+        self,
+        X: TableLike,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        start: Any = None,
+        answers: Any = (),
     ) -> MultipleKernelClustering:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.  `answers`, a list of
+        With `sample_weight` a row of weight 3 counts as three equal rows.  With `start`, a fitted
+        estimator or the path of a model file, the fit begins from the clusters that it sees in X.
+        `answers`, a list of
         (row, row, whether they belong together), guide the choice of parameters that are "auto",
         and `labels_` keeps them.
         """
         known = checked_answers(answers)
         values = [getattr(self, name) for name in self.selectable]
         if not any(isinstance(value, str) and value == "auto" for value in values):
-            super().fit(X, sample_weight=sample_weight)
+            super().fit(X, sample_weight=sample_weight, start=start)
             self.confidence_, self.alternatives_ = None, None
             keep_answers(self, X, known)
             return self
+        if start is not None:
+            raise UserError(
+                "A fit that begins from a model chooses nothing: give scale, kernels, C and "
+                "balance, or leave start out."
+            )
         from dmkc.selection.run import select  # which makes estimators of this class
 
         found = select(X, self, answers=known, sample_weight=sample_weight)

@@ -275,6 +275,8 @@ class MarginDistributionClustering(KernelClusterer):
         own: OwnSettings = job.own
         if self.n_clusters == 1:
             return None
+        if job.start is not None:
+            own = replace(own, init=[job.start])
         if job.subset is not None:
             own = replace(own, init=job.subset.restricted(own.init))
         return self._learner(job, own).learn(prepared, job.sample_weight)

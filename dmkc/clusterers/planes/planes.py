@@ -284,6 +284,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
+        if job.start is not None:
+            return job.start
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
             kernels = self._kernels()
