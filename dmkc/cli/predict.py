@@ -10,6 +10,7 @@ from dmkc.cli.common import add_cluster, add_force, add_voice, client_of, define
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table, split_name
+from dmkc.clusterers.reach import warn_of_far
 from dmkc.errors import UserError
 from dmkc.modelfile import load
 
@@ -57,6 +58,9 @@ def run(args: argparse.Namespace) -> None:
             )
             noise = counts.pop(-1, 0)
             sizes = [counts[cluster] for cluster in range(max(counts, default=-1) + 1)]
+        rows = model._new_rows(table.X)
+        if rows.container.lazy:
+            warn_of_far(model._fitted("reach_"), rows)
     for cluster, size in enumerate(sizes):
         print(f"cluster {cluster}  {size} rows")
     if noise:

@@ -140,16 +140,16 @@ def keep_pairs(
     values, _ = engine.scan(TakeScan(positions), blocks, grid)
     labels = model.label_pipeline()(values)
     places = np.searchsorted(positions, constraints.rows)
-    gain = _votes(model.feature_pipeline()(values), labels, places, n_clusters)
-    chosen = assigner(constraints, rows.container, n_clusters, None).assign(gain, None)
-    own = labels[places]
+    keep = assigner(constraints, rows.container, n_clusters, None)
+    gain = votes(model.feature_pipeline()(values), labels, places, n_clusters)
+    chosen, own = keep.assign(gain, None), labels[places]
     apart = own[constraints.must[:, 0]] != own[constraints.must[:, 1]]
     same = own[constraints.cannot[:, 0]] == own[constraints.cannot[:, 1]]
     against = np.concatenate([constraints.must[apart], constraints.cannot[same]])
     return Kept(Known(constraints.rows, chosen.astype(np.int32)), constraints.rows[against])
 
 
-def _votes(rows: np.ndarray, labels: np.ndarray, places: np.ndarray, m: int) -> np.ndarray:
+def votes(rows: np.ndarray, labels: np.ndarray, places: np.ndarray, m: int) -> np.ndarray:
     """How many of a row and its nearest ones are in every cluster."""
     distances = euclidean_distances(rows[places], rows)
     distances[np.arange(len(places)), places] = -1.0

@@ -35,6 +35,7 @@ from dmkc.clusterers.members import (
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.reach import Reach
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
@@ -44,6 +45,7 @@ from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.scan.survey import Survey
 from dmkc.typing import PerRow, RandomState, TableLike
 
 ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
@@ -75,6 +77,10 @@ class Ready(Protocol):
     @property
     def all_rows(self) -> RowSet:
         """All rows that are trained on."""
+
+    @property
+    def survey(self) -> Survey:
+        """What the first look at them found."""
 
 
 ReadyRows = TypeVar("ReadyRows", bound=Ready)
@@ -151,6 +157,9 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)
             self._refits = self._rows_for_refits(prepared)
+            seen = prepared.survey
+            reach = Reach.of(seen.sample, seen.sample_weights)
+            self.reach_ = None if reach is None else reach.stored()
             self.labels_ = self._labels(job.rows, all_rows)
         self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
         self._remember_columns(rows)

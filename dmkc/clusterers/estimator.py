@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
 from dmkc.clusterers.parameters import Parameter, init_from, with_parameters
+from dmkc.clusterers.reach import warn_of_far
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
@@ -192,6 +193,8 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 
     model_: Any
     client: MaybeClient
+    reach_: dict | None
+    """Where the rows of the fit were (`dmkc.clusterers.reach.Reach`), where they were many."""
     table_: dict
     """What is made of the columns of tables (`dmkc.tables.Recipe`), where that was kept."""
 
@@ -210,8 +213,13 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def predict(self, X: TableLike) -> PerRow:
-        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr)."""
+        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr).
+
+        A warning says where many rows that are in memory lie far from all rows of the fit.
+        """
         rows = self._new_rows(X)
+        if not rows.container.lazy:
+            warn_of_far(self._fitted("reach_"), rows)
         return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
 
     def transform(self, X: TableLike) -> PerRow:
