@@ -34,6 +34,7 @@ from dmkc.clusterers.members import (
 )
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
+from dmkc.clusterers.pieces import warn_of_cuts
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
 from dmkc.clusterers.reach import Reach
 from dmkc.clusterers.rowset import RowSet
@@ -44,7 +45,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
-from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine, shared
 from dmkc.scan.survey import Survey
 from dmkc.typing import PerRow, RandomState, TableLike
 
@@ -160,6 +161,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             seen = prepared.survey
             reach = Reach.of(seen.sample, seen.sample_weights)
             self.reach_ = None if reach is None else reach.stored()
+            if shared.get() is None:  # else nobody listens
+                warn_of_cuts(seen, self.model_, type(self).__name__)
             self.labels_ = self._labels(job.rows, all_rows)
         self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
         self._remember_columns(rows)
