@@ -44,6 +44,12 @@ def constant_columns(survey: Survey) -> np.ndarray:
     return (survey.spread <= 1e-14 * np.abs(survey.mean)) | (survey.high == survey.low)
 
 
+def two_valued(survey: Survey) -> np.ndarray:
+    """Which columns hold two values: no other ones vary as much between their ends."""
+    most = (survey.mean - survey.low) * (survey.high - survey.mean)
+    return np.asarray(survey.deviation / survey.count >= (1.0 - 1e-9) * most)
+
+
 def scaling_of(
     survey: Survey,
     scale: str | None,
@@ -54,7 +60,8 @@ def scaling_of(
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
-    where not.  Columns that belong `together` are those of one category; see `_of_categories`.
+    where not; columns of two values, such as those of categories, have none.  Columns that belong
+    `together` are those of one category; see `_of_categories`.
     """
     constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
@@ -63,6 +70,7 @@ def scaling_of(
         )
     size = np.ones_like(survey.mean)
     spread, width = _of_categories(survey, together)
+    two = two_valued(survey)
     if scale == "standard":
         size = spread
     elif scale == "minmax":
@@ -70,7 +78,8 @@ def scaling_of(
     elif scale == "if-mixed":
         for start, stop in views or [(0, len(size))]:
             part, fixed = spread[start:stop], constant[start:stop]
-            if mixed_units(part[~fixed]):
+            counted = ~fixed & ~two[start:stop]
+            if mixed_units(part[counted if counted.any() else ~fixed]):
                 size[start:stop] = part
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)

@@ -166,7 +166,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
             None,
             "Rows with less agreement than this are labelled -1.",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         shared.K_MEANS_STARTS,
         shared.SAMPLE_ROWS.but(
             text="Size of the uniform sample on which anchors, members and starts are found."

@@ -96,7 +96,7 @@ class SpectralClustering(EmbeddedClusterer):
             """How many anchors there are, about; with fewer than twice as many rows, the rows are
             the anchors.  Or the anchors themselves, one a row.""",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         shared.K_MEANS_STARTS,
         shared.SAMPLE_ROWS.but(
             text="Size of the uniform sample on which anchors and starts are found."

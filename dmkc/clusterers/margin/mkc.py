@@ -142,7 +142,7 @@ class MultipleKernelClustering(MarginClusterer):
         n_clusters: Any = 2,
         *,
         kernels: Any = None,
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: Any = None,
         balance: Any = "default",
         norm: float = 2.0,

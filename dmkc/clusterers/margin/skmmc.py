@@ -99,7 +99,7 @@ class SparseKernelMMC(MarginClusterer):
             squared distance.  {shared.NAMES}  Of several the weights are learned, as in
             `MultipleKernelClustering`.  basis="sparse" takes one Gaussian kernel.""",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         Parameter(
             "C",
             Number(above=0, none=True),

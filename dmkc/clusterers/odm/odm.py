@@ -173,7 +173,7 @@ class MarginDistributionClustering(KernelClusterer):
         penalty: float = 1.0,
         constraint_share: float = 0.95,
         kernels: Any = "gaussian",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: float = 100.0,
         theta: float = 0.3,
         nu: float = 0.5,

@@ -41,11 +41,11 @@ TWELVE = KERNELS.but(
 SCALE = Parameter(
     "scale",
     OneOf(SCALES, none=True),
-    "standard",
+    "if-mixed",
     """What columns are divided by: their standard deviation, their range, or nothing; "if-mixed" is
     the first where columns seem to have different units (the largest standard deviation is more
-    than five times the median) and nothing where they share one, such as pixels.  They are always
-    shifted to mean zero.""",
+    than five times the median, columns of two values aside) and nothing where they share one, such
+    as pixels, or have been scaled already.  They are always shifted to mean zero.""",
 )
 NORM = Parameter(
     "norm",

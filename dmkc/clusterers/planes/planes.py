@@ -127,7 +127,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             ``dmkc.kernels.per_column(d)`` is a bank with a Gaussian of each of d columns, which
             selects whole columns (a rank of about 8 will do).""",
         ),
-        shared.SCALE.but(default="minmax"),
+        shared.SCALE,
         Parameter(
             "min_share",
             Number(least=0),
@@ -183,7 +183,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         loss: str = "hinge",
         planes: str = "joint",
         kernels: Any = None,
-        scale: str | None = "minmax",
+        scale: str | None = "if-mixed",
         min_share: float = 0.02,
         rank: int = 100,
         landmarks: str | np.ndarray = "uniform",
