@@ -350,9 +350,7 @@ OF_THE_CHOICE = (
     "verdict_", "evidence_", "confidence_", "candidates_", "numbers_", "cut_", "alternatives_",
 )  # fmt: skip
 """What is known of a choice, beside the method and its parameters."""
-OWN = tuple(
-    name for name in AutoClustering.__annotations__ if name.endswith("_") and name != "labels_"
-)
+OWN = ("method_", "parameters_", *OF_THE_CHOICE)
 """Fitted values that are not of the chosen estimator."""
 
 

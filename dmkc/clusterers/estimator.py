@@ -218,9 +218,10 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         A warning says where many rows that are in memory lie far from all rows of the fit.
         """
         rows = self._new_rows(X)
+        found = labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
         if not rows.container.lazy:
             warn_of_far(self._fitted("reach_"), rows)
-        return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
+        return found
 
     def transform(self, X: TableLike) -> PerRow:
         """What the model makes of every row of `X`, in the form of `X`."""

@@ -48,7 +48,7 @@ SOME_COLUMNS = "of some columns"
 WEIGHT_OF_CLEARNESS = 3.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
-PRICE_OF_A_MOVE = 0.5
+PRICE_OF_A_MOVE = 0.3
 """What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""

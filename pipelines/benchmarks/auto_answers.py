@@ -33,7 +33,7 @@ PERSONS = 5
 SHARPNESS = 2.0
 """As in `dmkc.select`: how likely candidates are by their scores when a question is looked for."""
 WORSE = 0.01
-PRICES = (0.1, 0.2, 0.3, 0.8, 1.5, 1e6)
+PRICES = (0.1, 0.2, 0.5, 0.8, 1.5, 1e6)
 """Further prices of a row to move that were tried on the design sets."""
 Asked = Callable[[dict[str, Any], Judged, np.ndarray, int], list[Told]]
 
