@@ -29,6 +29,10 @@ from dmkc.typing import NamedValues
 
 ROWS = 500
 """Rows that are compared with clouds."""
+MOST_ROWS = 2000
+"""Rows whose cuts tell the number of clusters."""
+BLOCK = 1000
+"""Rows whose distances to all others are held at a time."""
 NUMBERS = (2, 3, 5, 8)
 """Numbers of clusters at which they are."""
 DRAWS = 6
@@ -81,7 +85,8 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
     seed %= 2**32
     rows = telling(values)
     numbers = range(max(fewest, 2), min(most, len(rows) // 4) + 1)
-    return Structure(*evidence_of(rows, seed), _rises(rows, numbers, seed))
+    some = _some_of(rows, MOST_ROWS, np.random.default_rng([seed, 22]))
+    return Structure(*evidence_of(rows, seed), _rises(some, numbers, seed))
 
 
 def telling(values: np.ndarray) -> np.ndarray:
@@ -101,10 +106,15 @@ def telling_columns(values: np.ndarray) -> np.ndarray:
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:
     """The numbers of every row's nearest other rows."""
-    distances = euclidean_distances(rows, squared=True)
-    np.fill_diagonal(distances, np.inf)
     count = min(NEIGHBOURS, len(rows) - 1)
-    return np.argpartition(distances, count - 1, axis=1)[:, :count]
+    found = []
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        distances = euclidean_distances(some, rows, squared=True)
+        own = np.arange(len(some))
+        distances[own, start + own] = np.inf
+        found.append(np.argpartition(distances, count - 1, axis=1)[:, :count])
+    return np.concatenate(found)
 
 
 def leaks(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -116,11 +126,14 @@ def leaks(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.bincount(numbers, weights=away) / sizes / outside
 
 
+def _some_of(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= most else rows[np.sort(rng.permutation(len(rows))[:most])]
+
+
 def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
     """How much better rows can be cut than the clouds they are most like, and the kind of these."""
     rng = np.random.default_rng([seed, 21])
-    if len(rows) > ROWS:
-        rows = rows[np.sort(rng.permutation(len(rows))[:ROWS])]
+    rows = _some_of(rows, ROWS, rng)
     numbers = [k for k in NUMBERS if len(rows) >= 8 * k]
     if not numbers or not np.ptp(rows, axis=0).any():
         return 0.0, "one point"
