@@ -53,7 +53,8 @@ class AutoClustering(RowClusterer):
     numbers_ : list of dict, one per number of clusters that was tried.
     alternatives_ : list of dict, `method` and `parameters` of other clusterings that differ
         clearly from the chosen one; see `alternative`.
-    cut_ : list of str, candidates that `max_seconds` has cut.
+    cut_ : list of str, candidates that were left out: too much work for a sample of this size (by
+        an estimate, so that the same rows give the same labels), or cut by `max_seconds`.
     constrained_rows_ : ndarray, numbers of the rows that pairs name, and
     constrained_labels_ : ndarray, their labels.
     objective_, start_, n_iter_, converged_, history_, model_ : of the chosen estimator.
@@ -85,7 +86,7 @@ class AutoClustering(RowClusterer):
             Number(above=0.0, none=True),
             None,
             """After so many seconds no more candidates are begun; `cut_` names those that were
-            not.  None tries all, so that the same seed gives the same labels.""",
+            not.  With None the same seed gives the same labels.""",
         ),
         shared.MUST_LINK.but(
             text=f"""{shared.MUST_LINK.text}  Candidates that would not keep a pair pay for it, and
