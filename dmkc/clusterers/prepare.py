@@ -38,7 +38,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
-from dmkc.kernels.tiles import evened, scaling_of
+from dmkc.kernels.tiles import evened, in_unit_range, scaling_of
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine, Held
 from dmkc.scan.grid import Grid, Node
@@ -104,6 +104,8 @@ class FeatureSettings:
     seed: int
     diagonals: bool = False
     """Whether the columns are followed by every kernel's k(x, x)."""
+    unit_range: bool = False
+    """Whether all columns are then divided by one number, such that the widest has range 1."""
 
 
 @dataclass
@@ -190,6 +192,8 @@ def prepare(
     check_range(survey, rows, min_rows)
     check_range(moments, rows, min_rows)
     own = scaling_of(moments, settings.scale, min_rows, rows.views.values(), rows.together)
+    if settings.unit_range:
+        own = in_unit_range(own, moments)
     scaling = evened(own, moments, rows.views.values())
     check_precision(survey, rows, scaling.shift, scaling.factor, layout.dtype)
     standardised = scaling.apply(survey.sample)

@@ -44,8 +44,9 @@ SCALE = Parameter(
     "if-mixed",
     """What columns are divided by: their standard deviation, their range, or nothing; "if-mixed" is
     the first where columns seem to have different units (the largest standard deviation is more
-    than five times the median, columns of two values aside) and nothing where they share one, such
-    as pixels, or have been scaled already.  They are always shifted to mean zero.""",
+    than five times the median; for a column of two values half its range is taken) and nothing
+    where they share one, such as pixels, or have been scaled already.  They are always shifted to
+    mean zero.""",
 )
 NORM = Parameter(
     "norm",

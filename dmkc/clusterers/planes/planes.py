@@ -270,6 +270,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         settings = super()._feature_settings(seed)
+        # what weights cost depends on the unit of the columns
+        settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
                 raise UserError("landmarks go with kernels: without these there are none.")
