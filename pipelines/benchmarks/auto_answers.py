@@ -115,6 +115,7 @@ def page(data: dict[str, Any]) -> list[str]:
         for kind, sets in (("real", REAL), ("shapes", SHAPES))
         for part in ("design", "unseen")
     }
+    groups["all"] = list(data)
     header = ("questions", "sets", "number", *(f"{n} answers" for n in NUMBERS))
     ways = {"labels": "labels in line with the answers", "chosen": "the candidate alone"}
     parts = [
