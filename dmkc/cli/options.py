@@ -45,7 +45,6 @@ SHORT = {
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
     "method": ("NAME", "one of the methods below [auto]"),
-    "auto": (None, "mkc with scale, kernels, C and balance left open"),
     "cluster": ("CONFIG", "cluster to run on, as in cluster_configs"),
     f"{PREFIX}n_clusters": ("N", "number of clusters"),
     f"{PREFIX}kernels": ("A,B", "kernels by name, such as linear,gaussian:0.5"),
