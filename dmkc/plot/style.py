@@ -14,8 +14,11 @@ from dmkc.kernels import Kernel
 from dmkc.kernels.bank import bound
 from dmkc.showing import printable
 
-# Okabe and Ito's colour-blind-safe palette without its yellow, which vanishes on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Okabe and Ito's colour-blind-safe palette without its yellow and black, which vanish on white and
+# on dark pages, and two more.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#7A68C0",
+)  # fmt: skip
 GREY, PALE, NOISE = "#8a8a8a", "#ececec", "#b0b0b0"
 
 

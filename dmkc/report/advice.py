@@ -1,0 +1,175 @@
+"""What to do next: commands with the names of the files at hand, or lines of Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from dmkc.report.subject import Subject
+from dmkc.showing import printable
+
+READING = ("--variable", "--delimiter", "--index-column", "--missing", "--column-dtype", "--view")
+"""Options that say how a file is read, and have a value."""
+HEADER = ("--header", "--no-header")
+DROPPED = ("--out", "--clusters", "--answers", "--truth", "--resume")
+"""Options of a fit that another fit is given anew, or needs no more."""
+PLAIN = ("--force", "--quiet", "--verbose", "--no-report", "--append")
+USELESS, FEW = 0.01, 6
+"""Columns that tell less are worth leaving out; so many are named."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command line whose results a report shows."""
+
+    words: Sequence[str]
+    """From "fit" on."""
+    input: str | None
+    """None: the input is views."""
+    folder: str
+    """Where the results are."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next."""
+
+    title: str
+    code: str
+
+
+def next_steps(subject: Subject, command: Command | None, shuffled: Sequence[float]) -> list[Step]:
+    """Predict, refine, try another number, ask."""
+    useless = [
+        column.name
+        for column, tells, moves in zip(subject.columns, subject.tells, shuffled, strict=False)
+        if tells < USELESS and moves == 0
+    ][:FEW]
+    if command is None:
+        return _in_python(subject)
+    return _in_a_shell(subject, command, useless)
+
+
+def _in_a_shell(subject: Subject, command: Command, useless: list[str]) -> list[Step]:
+    given, reading = _split(list(command.words)[1:], command.input)
+    source = [] if command.input is None else [command.input]
+    folder, k = command.folder.rstrip("/"), subject.n_clusters
+    kind = "labels of new rows, in files of the same columns"
+    name = f"{folder}-predicted.csv"
+    found = [
+        Step(
+            f"Predict: {kind}",
+            _line("dmkc", "predict", folder, *source, *reading, "--out", name),
+        )
+    ]
+    if useless and "--columns" not in given:
+        without = ["--exclude", ",".join(useless)]
+        found.append(
+            Step(
+                "Refine: without columns that tell nothing of these clusters",
+                _line("dmkc", "fit", *source, *given, *without, "--out", f"{folder}-fewer-columns"),
+            )
+        )
+    chosen = subject.estimator._fitted("method_")
+    if chosen is not None and k > 1:
+        words = ["--method", chosen, "--clusters", str(k), *_seed(given), *reading]
+        found.append(
+            Step(
+                f"Refine: the chosen method alone (dmkc fit --help --method {chosen} lists what it "
+                "can be told)",
+                _line("dmkc", "fit", *source, *words, "--out", f"{folder}-{chosen}"),
+            )
+        )
+    found.append(
+        Step(
+            f"Try {k + 1} clusters, and compare the two reports",
+            _line("dmkc", "fit", *source, *given, "--clusters", str(k + 1), "--out", f"{folder}-{k + 1}"),
+        )
+    )
+    if k > 1:
+        answers = f"{PurePath(folder).name}-answers.csv"
+        same = ["--clusters", str(k), *_seed(given), *reading]
+        ask = _line("dmkc", "select", *source, *same, "--ask", "10", "--answers", answers)
+        use = _line(
+            "dmkc", "fit", *source, "--auto", *same, "--answers", answers, "--out", f"{folder}-asked"
+        )
+        found.append(
+            Step("Ask: answer ten questions about pairs of rows, and use the answers", f"{ask}\n{use}")
+        )
+    found.append(
+        Step(
+            "Go on in Python",
+            f"import dmkc\n\nmodel = dmkc.load({str(PurePath(folder) / 'model.zarr')!r})",
+        )
+    )
+    return found
+
+
+def _in_python(subject: Subject) -> list[Step]:
+    k, model = subject.n_clusters, subject.model
+    name = "n_clusters"
+    if subject.is_pipeline:
+        name = f"{model.steps[-1][0]}__n_clusters"
+    found = [
+        Step("Predict: labels of new rows of the same columns", "labels = model.predict(X)"),
+        Step(
+            f"Try {k + 1} clusters, and compare the two reports",
+            "from sklearn.base import clone\n\n"
+            f"other = clone(model).set_params({name}={k + 1}).fit(X)",
+        ),
+    ]
+    if not subject.is_pipeline:
+        save = 'import dmkc\n\nmodel.save("model.zarr")\nmodel = dmkc.load("model.zarr")'
+        found.insert(1, Step("Keep the model in a file", save))
+    if k > 1:
+        rows = "X" if not subject.is_pipeline else "model[:-1].transform(X)"
+        kernels = f'dmkc.MultipleKernelClustering({k}, kernels="auto", scale="auto", random_state=0)'
+        found.append(
+            Step(
+                "Ask: answer questions about pairs of rows in a notebook, and use the answers",
+                f"import dmkc\n\nfound = dmkc.select({rows}, {kernels})\nasking = found.asking()\n"
+                f"asking  # buttons, in a notebook\nasked = asking.selection.estimator().fit({rows})",
+            )
+        )
+    return found
+
+
+def _split(words: list[str], source: str | None) -> tuple[list[str], list[str]]:
+    """What another fit is told too, and of this what says how the input is read."""
+    given: list[str] = []
+    reading: list[str] = []
+    waiting = list(words)
+    seen = False
+    while waiting:
+        word = waiting.pop(0)
+        name, sign, _ = word.partition("=")
+        if word in PLAIN:
+            continue
+        takes = name in (*READING, *DROPPED) and not sign
+        group = [word, *([waiting.pop(0)] if takes and waiting else [])]
+        if name in DROPPED:
+            continue
+        if word == source and not seen:
+            seen = True
+            continue
+        given += group
+        if name in READING or word in HEADER:
+            reading += group
+    return given, reading
+
+
+def _seed(given: list[str]) -> list[str]:
+    """The seed of a fit, as it was given."""
+    for i, word in enumerate(given):
+        if word == "--seed":
+            return given[i : i + 2]
+        if word.startswith("--seed="):
+            return [word]
+    return ["--seed", "0"]
+
+
+def _line(*words: Any) -> str:
+    return printable(shlex.join(str(word) for word in words))
