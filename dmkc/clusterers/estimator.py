@@ -136,8 +136,8 @@ class Described:
         if self._has_margin:
             inside = "of a score between -1 and 1" if two else "less than 1 ahead"
             words = (
-                f"The margin, {inside}, is shaded: the fit pays for rows in it, and most of them "
-                "are sure of their cluster all the same."
+                f"The margin, {inside}, is shaded: rows in it cost the fit something, which does "
+                "not make them unsure."
             )
             found.append(Picture("margins", words))
         bounded = any("bound" in record for record in self.history_)

@@ -97,6 +97,7 @@ def axes_of(ax: Axes | None, title: str, bars: int = 0) -> Axes:
     ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=9)
+    ax.ticklabel_format(scilimits=(-5, 12), useOffset=False)  # numbers as they are read
     return ax
 
 

@@ -12,8 +12,10 @@ from dmkc.report.subject import Subject
 from dmkc.showing import printable
 
 READING = ("--variable", "--delimiter", "--index-column", "--missing", "--column-dtype", "--view")
-"""Options that say how a file is read, and have a value."""
-HEADER = ("--header", "--no-header")
+"""Options with a value that say how a file is read,"""
+CHOOSING = ("--columns", "--exclude", "--include", "--kinds")
+"""and what is made of its columns."""
+HEADER, GAPS = ("--header", "--no-header"), ("--drop-missing", "--impute-missing")
 DROPPED = ("--out", "--clusters", "--answers", "--truth", "--resume")
 """Options of a fit that another fit is given anew, or needs no more."""
 PLAIN = ("--force", "--quiet", "--verbose", "--no-report", "--append")
@@ -53,58 +55,56 @@ def next_steps(subject: Subject, command: Command | None, shuffled: Sequence[flo
     return _in_a_shell(subject, command, useless)
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What a command line said."""
+
+    every: list[str]
+    """All that another fit is told too,"""
+    table: list[str]
+    """of this what is about the input,"""
+    reading: list[str]
+    """and what a model does not know by itself."""
+
+
 def _in_a_shell(subject: Subject, command: Command, useless: list[str]) -> list[Step]:
-    given, reading = _split(list(command.words)[1:], command.input)
+    said = _split(list(command.words)[1:], command.input)
     source = [] if command.input is None else [command.input]
     folder, k = command.folder.rstrip("/"), subject.n_clusters
-    kind = "labels of new rows, in files of the same columns"
-    name = f"{folder}-predicted.csv"
+
+    def fit(*words: str, out: str) -> str:
+        return _line("dmkc", "fit", *source, *words, "--out", f"{folder}-{out}")
+
+    predicted = ("--out", f"{folder}-predicted.csv")
     found = [
         Step(
-            f"Predict: {kind}",
-            _line("dmkc", "predict", folder, *source, *reading, "--out", name),
+            "Predict: labels of new rows, in files of the same columns",
+            _line("dmkc", "predict", folder, *source, *said.reading, *predicted),
         )
     ]
-    if useless and "--columns" not in given:
-        without = ["--exclude", ",".join(useless)]
-        found.append(
-            Step(
-                "Refine: without columns that tell nothing of these clusters",
-                _line("dmkc", "fit", *source, *given, *without, "--out", f"{folder}-fewer-columns"),
-            )
-        )
+    if useless and not {"--columns", "--exclude"} & set(said.every):
+        without = ("--exclude", ",".join(useless))
+        title = "Refine: without columns that tell nothing of these clusters"
+        found.append(Step(title, fit(*said.every, *without, out="fewer-columns")))
+    same = ["--clusters", str(k), *_seed(said.every), *said.table]
     chosen = subject.estimator._fitted("method_")
     if chosen is not None and k > 1:
-        words = ["--method", chosen, "--clusters", str(k), *_seed(given), *reading]
-        found.append(
-            Step(
-                f"Refine: the chosen method alone (dmkc fit --help --method {chosen} lists what it "
-                "can be told)",
-                _line("dmkc", "fit", *source, *words, "--out", f"{folder}-{chosen}"),
-            )
+        title = (
+            f"Refine: the chosen method alone; dmkc fit --help --method {chosen} says what it can "
+            "be told"
         )
+        found.append(Step(title, fit("--method", chosen, *same, out=chosen)))
+    more = (*said.every, "--clusters", str(k + 1))
     found.append(
-        Step(
-            f"Try {k + 1} clusters, and compare the two reports",
-            _line("dmkc", "fit", *source, *given, "--clusters", str(k + 1), "--out", f"{folder}-{k + 1}"),
-        )
+        Step(f"Try {k + 1} clusters, and compare the two reports", fit(*more, out=str(k + 1)))
     )
     if k > 1:
-        answers = f"{PurePath(folder).name}-answers.csv"
-        same = ["--clusters", str(k), *_seed(given), *reading]
-        ask = _line("dmkc", "select", *source, *same, "--ask", "10", "--answers", answers)
-        use = _line(
-            "dmkc", "fit", *source, "--auto", *same, "--answers", answers, "--out", f"{folder}-asked"
-        )
-        found.append(
-            Step("Ask: answer ten questions about pairs of rows, and use the answers", f"{ask}\n{use}")
-        )
-    found.append(
-        Step(
-            "Go on in Python",
-            f"import dmkc\n\nmodel = dmkc.load({str(PurePath(folder) / 'model.zarr')!r})",
-        )
-    )
+        answers = ("--answers", f"{folder}-answers.csv")
+        ask = _line("dmkc", "select", *source, *same, "--ask", "10", *answers)
+        title = "Ask: answer ten questions about pairs of rows, and use the answers"
+        found.append(Step(title, f"{ask}\n{fit('--auto', *same, *answers, out='asked')}"))
+    name = printable(PurePath(folder) / "model.zarr")
+    found.append(Step("Go on in Python", f"import dmkc\n\nmodel = dmkc.load({name!r})"))
     return found
 
 
@@ -126,39 +126,40 @@ def _in_python(subject: Subject) -> list[Step]:
         found.insert(1, Step("Keep the model in a file", save))
     if k > 1:
         rows = "X" if not subject.is_pipeline else "model[:-1].transform(X)"
-        kernels = f'dmkc.MultipleKernelClustering({k}, kernels="auto", scale="auto", random_state=0)'
+        kernels = (
+            f'dmkc.MultipleKernelClustering({k}, kernels="auto", scale="auto", random_state=0)'
+        )
         found.append(
             Step(
                 "Ask: answer questions about pairs of rows in a notebook, and use the answers",
                 f"import dmkc\n\nfound = dmkc.select({rows}, {kernels})\nasking = found.asking()\n"
-                f"asking  # buttons, in a notebook\nasked = asking.selection.estimator().fit({rows})",
+                "asking  # buttons, in a notebook\n"
+                f"asked = asking.selection.estimator().fit({rows})",
             )
         )
     return found
 
 
-def _split(words: list[str], source: str | None) -> tuple[list[str], list[str]]:
-    """What another fit is told too, and of this what says how the input is read."""
-    given: list[str] = []
-    reading: list[str] = []
+def _split(words: list[str], source: str | None) -> _Given:
+    """Sort the words of a command line; the input stands in front of them again."""
+    said = _Given([], [], [])
     waiting = list(words)
-    seen = False
     while waiting:
         word = waiting.pop(0)
         name, sign, _ = word.partition("=")
-        if word in PLAIN:
+        if word == source:
+            source = None
             continue
-        takes = name in (*READING, *DROPPED) and not sign
+        takes = name in (*READING, *CHOOSING, *DROPPED) and not sign
         group = [word, *([waiting.pop(0)] if takes and waiting else [])]
-        if name in DROPPED:
+        if name in DROPPED or word in PLAIN:
             continue
-        if word == source and not seen:
-            seen = True
-            continue
-        given += group
-        if name in READING or word in HEADER:
-            reading += group
-    return given, reading
+        said.every.extend(group)
+        if name in (*READING, *CHOOSING, *HEADER, *GAPS):
+            said.table.extend(group)
+        if name in (*READING, *HEADER):
+            said.reading.extend(group)
+    return said
 
 
 def _seed(given: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ lines of script (templates/charts.html, charts.js) give the same hover, click an
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ def chances(own: np.ndarray, labels: np.ndarray, clusters: Sequence[int]) -> Mar
     edges = np.linspace(0, 1, 21)
     numbers = np.clip(np.searchsorted(edges, np.nan_to_num(own), side="right") - 1, 0, 19)
     numbers = np.where(np.isnan(own), -1, numbers)
-    names = tuple(f"{share(a)} to {share(b)}" for a, b in zip(edges, edges[1:], strict=False))
+    names = tuple(f"{share(a)} to {share(b)}" for a, b in itertools.pairwise(edges))
     bins = Bins(numbers, names, ("0 %", "50 %", "100 %"))
     spread = {k: bins.shares(labels == k) for k in clusters}
     return _lanes(bins, spread, "Chance of the label of every row, by cluster.")

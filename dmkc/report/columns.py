@@ -6,6 +6,7 @@ Whatever made numbers of a table (a recipe, a Pipeline), a report speaks of the 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ MOST_WORDS = 30
 OTHERS, GAP = "others", "missing"
 LONGEST = 60
 """Characters of a name or a category that are shown."""
+EXPONENT = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?e[+-]\d+")
 EPOCH = np.datetime64("1970-01-01", "s")
 
 
@@ -104,7 +106,20 @@ def date(days: float, step: float = 1.0) -> str:
 def share(part: float) -> str:
     """A share in per cent."""
     percent = 100 * part
-    return f"{percent:.1f} %" if 0 < percent < 10 or 99 < percent < 100 else f"{percent:.0f} %"
+    fine = 0.05 <= percent < 9.95 or 99 < percent < 99.95
+    shown = f"{percent:.1f}" if fine else "<0.1" if 0 < percent < 0.05 else f"{percent:.0f}"
+    return f"{shown}\N{NO-BREAK SPACE}%"
+
+
+def without_exponents(text: str) -> str:
+    """A text in which numbers such as 4.03e+04 are written out."""
+    return EXPONENT.sub(lambda found: number(float(found[0]), _last_digit(found[0])), text)
+
+
+def _last_digit(text: str) -> float:
+    """The unit of the last digit of a number that is written with an exponent."""
+    digits, power = text.split("e")
+    return 10.0 ** (int(power) - len(digits.partition(".")[2]))
 
 
 def shortened(text: object) -> str:

@@ -23,6 +23,7 @@ from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.kernels import Kernel, as_bank
 from dmkc.metrics import Contingency, all_metrics, contingency
 from dmkc.plot import kernel_names, sample, take
+from dmkc.report.columns import without_exponents
 from dmkc.report.subject import Subject, plain
 from dmkc.selection.scores import SURE
 from dmkc.typing import PerRow, TableLike
@@ -44,14 +45,14 @@ def run_facts(model: RowClusterer, n_rows: int, n_columns: int, seconds: float |
         ("features", f"{model.model_.n_features:,} ({np.dtype(columns.dtype)})"),
         ("kept start", start_name(model)),
         ("starts tried", len({r["start"] for r in model.history_}) or 1),
-        ("objective", f"{model.objective_:.6g}"),
+        ("objective", f"{model.objective_:,.6g}"),
         (model._rounds, model.n_iter_),
         ("scans of all rows", model.n_scans_),
     ]
     if seconds is not None:
-        found.append(("seconds", f"{seconds:.1f}"))
+        found.append(("time of the fit", f"{seconds:,.1f} seconds"))
     found.append(("random_state", model.random_state))
-    return found
+    return [(name, without_exponents(str(value))) for name, value in found]
 
 
 def kernel_rows(model: Any) -> list[tuple[str, ...]]:
@@ -140,7 +141,7 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
 
 
 def _gamma(kernel: Kernel) -> str:
-    return "" if kernel.found_width is None else f"{kernel.found_width:.4g}"
+    return "" if kernel.found_width is None else without_exponents(f"{kernel.found_width:.4g}")
 
 
 def _kernel_code(kernel: Kernel) -> str:

@@ -207,3 +207,8 @@ def rules(found: Sequence[Any]) -> Markup:
 def column(title: str, says: str, picture: Markup) -> Markup:
     """A column in short, and how it is spread."""
     return _parts.column(title, says, picture)
+
+
+def live(words: str) -> Markup:
+    """Words that are true only where the script runs."""
+    return _parts.live(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ def bins_of(column: Column) -> Bins:
     inner = np.searchsorted(edges, values[there], side="right") - 1
     numbers[there] = np.clip(inner, 0, BINS - 1)
     texts = [column.text(edge) for edge in edges]
-    names = tuple(f"{a} to {b}" for a, b in zip(texts, texts[1:], strict=False))
+    names = tuple(f"{a} to {b}" for a, b in itertools.pairwise(texts))
     return Bins(numbers, names, _ends(column, (low, (low + high) / 2, high)))
 
 
@@ -114,7 +115,9 @@ def mark(column: Column, here: np.ndarray) -> Mark:
         middle = np.median(outside)
         spread = _ahead(np.abs(inside - middle), np.abs(outside - middle))
         if abs(spread) > abs(place) + 0.1:
-            words = f"{column.name} far from the middle" if spread > 0 else f"middling {column.name}"
+            words = (
+                f"{column.name} far from the middle" if spread > 0 else f"middling {column.name}"
+            )
             found = Mark(abs(spread), words)
     return max(found, known, key=lambda each: each.strength)
 

@@ -5,7 +5,7 @@ Of all rows nothing but the sizes of the clusters is asked; everything else is s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,7 @@ from dmkc.report.columns import Column
 from dmkc.report.profiles import told
 from dmkc.scan.survey import sample_positions
 from dmkc.showing import printable
-from dmkc.tables import Recipe, TableColumns, as_frame, is_lazy
+from dmkc.tables import TableColumns, as_frame, is_lazy
 from dmkc.tables.columns import numbers_of
 from dmkc.tables.frames import is_table, of_parts
 from dmkc.typing import PerRow, TableLike
@@ -217,9 +217,7 @@ def _some_rows(X: TableLike) -> tuple[int, np.ndarray, Any, list[str]]:
     positions = sample_positions(int(ends[-1]), SAMPLE, 0)
     parts = [
         part.iloc[positions[(positions >= end - size) & (positions < end)] - (end - size)]
-        for part, end, size in zip(
-            frame.to_delayed(), ends, np.diff(ends, prepend=0), strict=True
-        )
+        for part, end, size in zip(frame.to_delayed(), ends, np.diff(ends, prepend=0), strict=True)
     ]
     drawn = pd.concat(dask.compute(*parts))
     return int(ends[-1]), positions, drawn, [str(position) for position in positions]
@@ -264,9 +262,11 @@ def _telling(values: Any, labels: np.ndarray) -> list[int]:
     differs = np.zeros(values.shape[1])
     for cluster in np.unique(labels):
         mean, own = moments(values[np.flatnonzero(labels == cluster)])
-        other, others = moments(values[np.flatnonzero(labels != cluster)]) if (
-            labels != cluster
-        ).any() else (mean, own)
+        other, others = (
+            moments(values[np.flatnonzero(labels != cluster)])
+            if (labels != cluster).any()
+            else (mean, own)
+        )
         differs = np.maximum(differs, np.abs(mean - other) / spread + np.abs(own - others) / spread)
     return sorted(np.argsort(-differs, kind="stable")[:MOST_COLUMNS].tolist())
 
@@ -300,5 +300,3 @@ def _stacked(copies: list[Any]) -> Any:
     if sp.issparse(copies[0]):
         return sp.vstack(copies, format="csr")
     return np.concatenate(copies)
-
-

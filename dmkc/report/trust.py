@@ -143,9 +143,7 @@ def _of_agreement(model: Any, others: dict[str, float]) -> list[str]:
     parts = [f"{name} finds {_likeness(found)} ({found:.2f})" for name, found in others.items()]
     shape = ""
     if max(others.values()) < ALIKE:
-        shape = (
-            " That alone is no fault: these simple methods find round clusters, and no others."
-        )
+        shape = " That alone is no fault: these simple methods find round clusters, and no others."
     return [f"Other methods: {', '.join(parts)}; 1 is the same, 0 chance.{shape}"]
 
 
@@ -188,7 +186,11 @@ def _others(subject: Subject) -> dict[str, float]:
     if k < 2 or len(some) <= k:
         return {}
     rows = subject.values[some]
-    found = {"k-means on standardised columns": float(adjusted_rand_score(labels, k_means_labels(rows, k)))}
+    found = {
+        "k-means on standardised columns": float(
+            adjusted_rand_score(labels, k_means_labels(rows, k))
+        )
+    }
     if not sp.issparse(rows):
         values = np.asarray(rows, dtype=np.float64)
         spread = values.std(axis=0)
