@@ -92,6 +92,8 @@ class Mark:
 
 def mark(column: Column, here: np.ndarray) -> Mark:
     """How the rows of a cluster, given as a mask, differ from the others in a column."""
+    if not here.any() or here.all():
+        return Mark(0.0, "")
     there = np.isfinite(column.values)
     inside, outside = column.values[here & there], column.values[~here & there]
     absent = float(np.mean(~there[here])) - float(np.mean(~there[~here]))

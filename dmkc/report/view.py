@@ -172,5 +172,7 @@ def _typical(subject: Subject, cluster: int) -> np.ndarray:
     numbers = subject.numbers
     rows = numbers.iloc[some] if hasattr(numbers, "iloc") else numbers[some]
     features = subject.estimator.transform(rows)
+    if not features.shape[1]:  # no column is selected
+        return some[:TYPICAL]
     features = features.toarray() if hasattr(features, "toarray") else features
     return some[typical(np.asarray(features, dtype=np.float64), TYPICAL)]
