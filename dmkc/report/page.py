@@ -212,3 +212,8 @@ def column(title: str, says: str, picture: Markup) -> Markup:
 def live(words: str) -> Markup:
     """Words that are true only where the script runs."""
     return _parts.live(words)
+
+
+def case(target: str, name: str, about: str, size: str, pictures: Sequence[Any]) -> Markup:
+    """A data set, linked to its report, with pictures beside each other."""
+    return _parts.case(target, name, about, size, pictures)

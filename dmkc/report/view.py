@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.contingency import cluster_name
-from dmkc.plot.clusters import places
+from dmkc.plot.clusters import Places, places
 from dmkc.report import charts, page
 from dmkc.report.columns import Column, share
 from dmkc.report.page import Markup
@@ -33,7 +33,7 @@ class View:
     def __init__(self, subject: Subject, trust: Trust) -> None:
         self.subject, self.trust = subject, trust
         self.labels = subject.sampled
-        self.where = places(subject.estimator, subject.numbers)
+        self.where = _places(subject)
         self.shown_clusters = [*range(min(subject.n_clusters, SHOWN_CLUSTERS))]
         self.with_noise = [*self.shown_clusters, *([-1] if (self.labels < 0).any() else [])]
         self.names = names_of(subject.columns[:LISTED], self.labels, subject.n_clusters)
@@ -59,9 +59,9 @@ class View:
             parts.append(page.paragraph(f"{left} smaller clusters are not shown.", "small"))
         hollow = " Hollow points are unsure." if len(self.trust.unsure) else ""
         across = f"Left to right: {self.where.across}; bottom to top: {self.where.up}."
+        by = "" if subject.n_columns == 2 else ", placed by what the model has learned"
         words = Markup("{}{}{}{}").format(
-            f"{len(self.shown):,} of {subject.n_rows:,} rows, placed by what the model has "
-            f"learned. {across}",
+            f"{len(self.shown):,} of {subject.n_rows:,} rows{by}. {across}",
             hollow,
             page.live(" Click on a point for the values of its row, or move with the arrow keys."),
             page.live(" A button above shows one cluster in all charts.") if len(named) > 1 else "",
@@ -150,6 +150,15 @@ class View:
         if not name and subject.n_clusters > 1:
             name = "like the others in every single column"
         return page.cluster(k, f"Cluster {k}", name, f"{size:,}", part, marks)
+
+
+def _places(subject: Subject) -> Places:
+    """Where the rows stand: by their own columns where these are two, or what was learned."""
+    two = [c for c in subject.columns if not c.is_words and len(c.present) == len(c.values)]
+    if len(two) == subject.n_columns == 2:
+        across, up = sorted(two, key=lambda column: column.places)
+        return Places(np.column_stack([across.values, up.values]), across.name, up.name)
+    return places(subject.estimator, subject.numbers)
 
 
 def middle(column: Column, here: np.ndarray) -> str:
