@@ -18,6 +18,8 @@ SPARE = 3
 MOST_LEAVES = 14
 GAIN = 0.01
 """A larger tree must be right about so many more of the rows."""
+LOOSE = 0.0025
+"""Share of the rows that a threshold may move over to have fewer digits."""
 KEPT_ASIDE = 3
 """One row of so many is not shown to the tree, and asked afterwards."""
 
@@ -118,7 +120,8 @@ def surrogate(columns: Sequence[Column], labels: np.ndarray) -> Surrogate | None
             best, score = tree, found
     largest = float(np.max(np.bincount(labels[asked] - labels.min())) / asked.sum())
     simple = _shortened(best, X, tests)
-    return Surrogate(_rules(simple, X, labels, tests), score, largest, simple, tests)
+    fidelity = float(np.mean(simple.predict(X[asked]) == labels[asked]))
+    return Surrogate(_rules(simple, X, labels, tests), fidelity, largest, simple, tests)
 
 
 def _tests(column: Column) -> list[Question]:
@@ -135,15 +138,18 @@ def _tests(column: Column) -> list[Question]:
 
 
 def _shortened(tree: Any, X: np.ndarray, tests: list[Question]) -> Any:
-    """The tree with thresholds of few digits between the values that they part."""
+    """The tree with thresholds of few digits, which nearly part the rows as they did."""
     inner = tree.tree_
     for node in range(inner.node_count):
         j = inner.feature[node]
         if j < 0:
             continue
-        values, at = X[:, j], inner.threshold[node]
-        below = values[values <= at].max(initial=-np.inf)
-        above = values[values > at].min(initial=np.inf)
+        values, at = np.sort(X[:, j]), inner.threshold[node]
+        place, loose = int(np.searchsorted(values, at, side="right")), int(LOOSE * len(values))
+        below, above = (
+            values[max(place - 1 - loose, 0)],
+            values[min(place + loose, len(values) - 1)],
+        )
         inner.threshold[node] = between(below, above, at, tests[j].column.kind == "date")
     return tree
 

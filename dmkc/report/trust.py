@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,13 @@ SUMMARY = {
     PARTLY: "Something is there; read what speaks against it before you rely on it.",
     NO: "Do not rely on these clusters as they are.",
 }
+NESTED = (
+    "Some of these clusters lie inside each other and differ in spread, though, which the "
+    "comparison with rows without clusters cannot see: it looks for valleys between clusters."
+)
+APART, WIDER = 1.5, 1.3
+"""Clusters with means nearer than so many standard deviations, and spreads that differ so many
+times, lie inside each other."""
 ONE = {
     YES: "One cluster is what these rows are.",
     PARTLY: "One cluster was asked for, and there may be more.",
@@ -85,9 +93,13 @@ def trust_of(subject: Subject) -> Trust:
         own = np.where(subject.sampled >= 0, chances[np.arange(len(place)), place], np.nan)
     others = _others(subject) if model._fitted("candidates_") is None else {}
     mean = None if own is None or np.isnan(own).all() else float(np.nanmean(own))
-    answer = _answer(subject.n_clusters, evidence, mean, clear)
+    inside = (
+        evidence is not None and evidence < EVIDENCE and nested(subject.values, subject.sampled)
+    )
+    answer = _answer(subject.n_clusters, None if inside else evidence, mean, clear)
     said = [
         *_of_structure(subject, evidence),
+        *([NESTED] if inside else []),
         *_of_stability(own, mean),
         *_of_agreement(model, others),
     ]
@@ -103,6 +115,23 @@ def _answer(n_clusters: int, evidence: float | None, mean: float | None, clear: 
         return NO
     firm = evidence is not None and mean is not None and mean >= STABLE
     return YES if firm and clear in (None, CLEAR) else PARTLY
+
+
+def nested(values: Any, labels: np.ndarray) -> bool:
+    """Whether two clusters have nearly the same middle and differ in how far they reach."""
+    dense = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+    spread = dense.std(axis=0)
+    dense = (dense - dense.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    parts = [dense[labels == k] for k in np.unique(labels[labels >= 0])]
+    for a, b in combinations([part for part in parts if len(part) > 1], 2):
+        between = b.mean(axis=0) - a.mean(axis=0)
+        far = float(np.linalg.norm(between))
+        along = between / far if far > 0 else between
+        within = np.sqrt((np.var(a @ along) + np.var(b @ along)) / 2)
+        reach = sorted(float(np.sqrt(part.var(axis=0).sum())) for part in (a, b))
+        if far <= APART * within and reach[1] > WIDER * reach[0]:
+            return True
+    return False
 
 
 def _of_structure(subject: Subject, evidence: float | None) -> list[str]:
@@ -140,7 +169,10 @@ def _of_agreement(model: Any, others: dict[str, float]) -> list[str]:
         ]
     if not others:
         return []
-    parts = [f"{name} finds {_likeness(found)} ({found:.2f})" for name, found in others.items()]
+    parts = [
+        f"{name} finds {_likeness(found)} ({round(found, 2) + 0.0:.2f})"
+        for name, found in others.items()
+    ]
     shape = ""
     if max(others.values()) < ALIKE:
         shape = " That alone is no fault: these simple methods find round clusters, and no others."
