@@ -19,6 +19,8 @@ HEADER, GAPS = ("--header", "--no-header"), ("--drop-missing", "--impute-missing
 DROPPED = ("--out", "--clusters", "--answers", "--truth", "--resume")
 """Options of a fit that another fit is given anew, or needs no more."""
 PLAIN = ("--force", "--quiet", "--verbose", "--no-report", "--append")
+NEARLY_ALL, LITTLE = 0.7, 0.1
+"""What one column tells that alone makes clusters, and at most another."""
 USELESS, FEW = 0.01, 6
 """Columns that tell less are worth leaving out; so many are named."""
 
@@ -52,7 +54,16 @@ def next_steps(subject: Subject, command: Command | None, shuffled: Sequence[flo
     ][:FEW]
     if command is None:
         return _in_python(subject)
-    return _in_a_shell(subject, command, useless)
+    return _in_a_shell(subject, command, useless, made_by_one(subject, shuffled))
+
+
+def made_by_one(subject: Subject, shuffled: Sequence[float]) -> str | None:
+    """The column that alone makes the clusters, where there are others that do nothing."""
+    tells = [*subject.tells, 0.0]
+    if len(subject.columns) < 2 or len(shuffled) < 2 or tells[0] < NEARLY_ALL:
+        return None
+    others = tells[1] < LITTLE and max(shuffled[1:]) < LITTLE < shuffled[0]
+    return subject.columns[0].name if others else None
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,9 @@ class _Given:
     """and what a model does not know by itself."""
 
 
-def _in_a_shell(subject: Subject, command: Command, useless: list[str]) -> list[Step]:
+def _in_a_shell(
+    subject: Subject, command: Command, useless: list[str], alone: str | None
+) -> list[Step]:
     said = _split(list(command.words)[1:], command.input)
     source = [] if command.input is None else [command.input]
     folder, k = command.folder.rstrip("/"), subject.n_clusters
@@ -82,10 +95,12 @@ def _in_a_shell(subject: Subject, command: Command, useless: list[str]) -> list[
             _line("dmkc", "predict", folder, *source, *said.reading, *predicted),
         )
     ]
-    if useless and not {"--columns", "--exclude"} & set(said.every):
-        without = ("--exclude", ",".join(useless))
+    if alone is not None and "--columns" not in said.every:
+        title = f"Refine: without {alone}, which alone makes these clusters"
+        found.append(Step(title, fit(*_without(said.every, [alone]), out="without")))
+    elif useless and "--columns" not in said.every:
         title = "Refine: without columns that tell nothing of these clusters"
-        found.append(Step(title, fit(*said.every, *without, out="fewer-columns")))
+        found.append(Step(title, fit(*_without(said.every, useless), out="fewer-columns")))
     same = ["--clusters", str(k), *_seed(said.every), *said.table]
     chosen = subject.estimator._fitted("method_")
     if chosen is not None and k > 1:
@@ -160,6 +175,16 @@ def _split(words: list[str], source: str | None) -> _Given:
         if name in (*READING, *HEADER):
             said.reading.extend(group)
     return said
+
+
+def _without(given: list[str], names: list[str]) -> list[str]:
+    """The same options, with more columns left out."""
+    found = list(given)
+    if "--exclude" in found[:-1]:
+        place = found.index("--exclude") + 1
+        found[place] = ",".join([found[place], *names])
+        return found
+    return [*found, "--exclude", ",".join(names)]
 
 
 def _seed(given: list[str]) -> list[str]:

@@ -123,7 +123,7 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
         )
     choice = model._choice()
     confidence = None if choice is None else choice.confidence
-    if confidence is not None and confidence < SURE:
+    if confidence is not None and confidence < SURE and model._verdict() is None:
         found.append(
             f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
             "rows have several valid clusterings. Look at the other choices below."

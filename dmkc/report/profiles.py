@@ -125,17 +125,30 @@ def mark(column: Column, here: np.ndarray) -> Mark:
 
 
 def names_of(columns: Sequence[Column], labels: np.ndarray, n_clusters: int) -> list[str]:
-    """A name for every cluster by the columns that set it apart, or nothing where none does."""
-    marks = []
+    """A name for every cluster by the columns that set it apart, or nothing where none does.
+
+    Where two would have the same one, it says more: a third column, or a value.
+    """
+    marks: list[list[tuple[Mark, Column]]] = []
     for cluster in range(n_clusters):
-        found = [mark(column, labels == cluster) for column in columns]
-        found = [each for each in found if each.strength >= TELLING]
-        marks.append([m.words for m in sorted(found, key=lambda each: -each.strength)])
-    names = [", ".join(words[:2]) for words in marks]
-    return [
-        ", ".join(words[:3]) if names.count(name) > 1 else name
-        for name, words in zip(names, marks, strict=True)
-    ]
+        found = [(mark(column, labels == cluster), column) for column in columns]
+        found = [each for each in found if each[0].strength >= TELLING]
+        marks.append(sorted(found, key=lambda each: -each[0].strength))
+
+    def named(count: int) -> list[str]:
+        return [", ".join(each.words for each, _ in found[:count]) for found in marks]
+
+    short, long = named(2), named(3)
+    names = [b if short.count(a) > 1 else a for a, b in zip(short, long, strict=True)]
+    for cluster, found in enumerate(marks):
+        numbers = [column for _, column in found if not column.is_words]
+        if numbers and names.count(names[cluster]) > 1:
+            there = numbers[0].values[labels == cluster]
+            middle = numbers[0].text(float(np.nanmedian(there)))
+            long[cluster] = f"{numbers[0].name} about {middle}"
+        else:
+            long[cluster] = names[cluster]
+    return long
 
 
 def typical(points: np.ndarray, count: int) -> np.ndarray:

@@ -160,9 +160,9 @@ def between(below: float, above: float, at: float, whole: bool = False) -> float
         return at
     size = int(np.floor(np.log10(max(abs(below), abs(above), 1e-300))))
     for digits in range(0 if whole else -size, 13 - min(size, 0)):
-        found = round(at, digits)
-        if below <= found < above:
-            return found
+        for found in (round(at, digits), round(at - 0.5 * 10.0**-digits, digits)):
+            if below <= found < above:
+                return found
     return at
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dmkc.contingency import cluster_name
 from dmkc.report import charts, page
+from dmkc.report.advice import made_by_one
 from dmkc.report.choice import choice_parts
 from dmkc.report.columns import Column, share
 from dmkc.report.facts import Comparison, with_truth
@@ -138,8 +139,15 @@ def column_parts(view: View, moves: list[float], pictures: list[Markup]) -> list
     words = (
         "How much of a row's cluster a column tells by itself (0 %: nothing, 100 %: all), and the "
         f"share of {min(SHUFFLED_ROWS, len(view.labels)):,} rows that move to another cluster of "
-        "the model when the values of the column are shuffled among them (permutation importance)."
+        "the model when the values of the column are shuffled among them (permutation importance); "
+        "then medians, or the most frequent value with its share."
     )
+    alone = made_by_one(subject, moves)
+    if alone is not None:
+        words += (
+            f" {alone} alone makes these clusters: if that was not meant, leave it out, or let "
+            'columns count alike (scale="standard").'
+        )
     if subject.tells and max(subject.tells) < MUCH:
         words += (
             " No column tells much alone here: the clusters differ in shape, or in several columns "
@@ -147,7 +155,7 @@ def column_parts(view: View, moves: list[float], pictures: list[Markup]) -> list
         )
     parts.append(page.paragraph(words, "small"))
     clusters = view.shown_clusters
-    heads = [f"median in {k}" for k in clusters[:IN_TABLES]]
+    heads = [f"in {cluster_name(k)}" for k in clusters[:IN_TABLES]]
     rows = [
         (
             column.name,
@@ -157,7 +165,7 @@ def column_parts(view: View, moves: list[float], pictures: list[Markup]) -> list
         )
         for column, tells, moved in zip(seen, subject.tells, moves, strict=False)
     ]
-    parts.append(page.table(("column", "tells alone", "moves when shuffled", *heads), rows))
+    parts.append(page.table(("column", "tells alone", "shuffled moves", *heads), rows))
     if len(subject.columns) > len(seen) or subject.n_columns > len(subject.columns):
         rest = f"The first {len(seen)} of {subject.n_columns:,} columns."
         parts.append(page.paragraph(rest, "small"))

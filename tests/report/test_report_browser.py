@@ -210,7 +210,9 @@ def test_faults_are_seen(reports, view):
     page, complaints = view
     page.goto(reports["mkc"].as_uri())
     page.add_style_tag(content="dt { color: #777777 } h1 { width: 2000px }")
-    page.add_style_tag(content="figure:first-child svg { width: 50px } pre { width: 9rem }")
+    page.add_style_tag(
+        content="figure:first-child svg { width: 50px } pre { width: 9rem; white-space: pre }"
+    )
     page.evaluate(OPENED)
     page.evaluate("document.querySelectorAll('pre').forEach((el) => { el.tabIndex = -1; })")
     page.evaluate("console.error('a complaint')")

@@ -68,6 +68,13 @@ def test_equal_names_get_a_third_column():
     assert found[0] != found[1] and len(set(found)) == 3
 
 
+def test_equal_names_of_one_column_say_where():
+    labels = np.repeat([0, 1, 2, 3], 100)
+    day = column(19000 + 100 * labels + np.tile(np.arange(100), 4), "since", "date")
+    found = names_of([day], labels, 4)
+    assert len(set(found)) == 4 and "since about 2022-" in " ".join(found)
+
+
 def test_the_first_typical_row_is_the_medoid_and_the_others_are_greedy():
     points = np.random.default_rng(3).normal(size=(40, 3))
     distances = np.linalg.norm(points[:, None] - points, axis=2)

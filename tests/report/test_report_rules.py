@@ -99,7 +99,12 @@ def test_thresholds_of_few_digits_change_next_to_nothing(table):
 
 @pytest.mark.parametrize(
     ("below", "above", "at", "found"),
-    [(52, 53, 52.5, 52), (1234.5, 1311.2, 1272.8, 1300), (0.0123, 0.0125, 0.0124, 0.0124)],
+    [
+        (52, 53, 52.5, 52),
+        (55, 56, 55.5, 55),
+        (1234.5, 1311.2, 1272.8, 1300),
+        (0.0123, 0.0125, 0.0124, 0.0124),
+    ],
 )
 def test_thresholds_lie_between_the_values(below, above, at, found):
     assert between(below, above, at) == found
