@@ -27,7 +27,15 @@ USELESS, FEW = 0.01, 6
 
 @dataclass(frozen=True)
 class Command:
-    """The command line whose results a report shows."""
+    """The command line whose results a report shows.
+
+    Examples
+    --------
+    >>> from dmkc.report import Command
+    >>> command = Command(["fit", "rows.csv", "--out", "run"], "rows.csv", "run")
+    >>> command.folder
+    'run'
+    """
 
     words: Sequence[str]
     """From "fit" on."""
