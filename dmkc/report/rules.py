@@ -111,7 +111,8 @@ def surrogate(columns: Sequence[Column], labels: np.ndarray) -> Surrogate | None
     least = max(2, round(LEAST_ROWS * shown.sum()))
     best: Any = None
     score = -1.0
-    for leaves in range(len(clusters), min(len(clusters) + SPARE, MOST_LEAVES) + 1):
+    most = max(len(clusters), min(len(clusters) + SPARE, MOST_LEAVES))
+    for leaves in range(len(clusters), most + 1):
         tree = DecisionTreeClassifier(
             max_leaf_nodes=max(leaves, 2), min_samples_leaf=least, random_state=0
         ).fit(X[shown], labels[shown])

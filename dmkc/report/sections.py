@@ -138,9 +138,9 @@ def column_parts(view: View, moves: list[float], pictures: list[Markup]) -> list
     parts.append(page.heading("Columns, the most telling first"))
     words = (
         "How much of a row's cluster a column tells by itself (0 %: nothing, 100 %: all), and the "
-        f"share of {min(SHUFFLED_ROWS, len(view.labels)):,} rows that move to another cluster of "
-        "the model when the values of the column are shuffled among them (permutation importance); "
-        "then medians, or the most frequent value with its share."
+        "share of some sampled rows that move to another cluster of the model when the values of "
+        "the column are shuffled among them (permutation importance); then medians, or the most "
+        "frequent value with its share."
     )
     alone = made_by_one(subject, moves)
     if alone is not None:

@@ -38,6 +38,10 @@ MOST_COLUMNS = 300
 """Columns that are, of more those whose means or spreads differ most between clusters."""
 
 
+MOST_CELLS, CELLS_AT_ONCE, FEWEST_ROWS = 40_000_000, 4_000_000, 50
+"""Cells of shuffled rows, of all copies and of those that are labelled at once; rows at least."""
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A clustering, and some of its rows as they were given, as numbers and as columns."""
@@ -163,21 +167,28 @@ def _of_pipeline(model: Any, X: TableLike) -> Subject:
 def shuffled(subject: Subject, count: int, rows: int, repeats: int) -> list[float]:
     """The share of rows whose label changes when a column's values go to other rows.
 
-    Of the first `count` columns, each by itself; all copies of the rows are labelled at once.
+    Of the first `count` columns, each by itself; many copies of the rows are labelled at once, and
+    of wide rows fewer are looked at.
     """
-    rng = np.random.default_rng(0)
-    some = np.sort(rng.permutation(subject.given.shape[0])[:rows])
+    rng, shown = np.random.default_rng(0), subject.columns[:count]
+    n_rows, width = subject.given.shape
+    rows = max(min(rows, MOST_CELLS // max(width * len(shown) * repeats, 1)), FEWEST_ROWS)
+    some = np.sort(rng.permutation(n_rows)[:rows])
     base = _taken(subject.given, some)
-    copies = [base]
-    shown = subject.columns[:count]
-    for column in shown:
-        for _ in range(repeats):
-            copies.append(_exchanged(base, column.places, rng.permutation(len(some))))
-    labels = np.asarray(subject.model.predict(_stacked(copies)))
-    if len(labels) != len(copies) * len(some):  # a step drops rows
+    before = np.asarray(subject.model.predict(base))
+    if len(before) != len(some):  # a step drops rows
         return [float("nan")] * len(shown)
-    changed = (labels.reshape(len(copies), -1)[1:] != labels[: len(some)]).mean(axis=1)
-    return changed.reshape(len(shown), repeats).mean(axis=1).tolist()
+    order = [column.places for column in shown for _ in range(repeats)]
+    step = max(CELLS_AT_ONCE // (len(some) * width), 1)
+    changed: list[np.ndarray] = []
+    for start in range(0, len(order), step):
+        copies = [
+            _exchanged(base, places, rng.permutation(len(some)))
+            for places in order[start : start + step]
+        ]
+        labels = np.asarray(subject.model.predict(_stacked(copies))).reshape(len(copies), -1)
+        changed.append((labels != before).mean(axis=1))
+    return np.concatenate(changed).reshape(len(shown), repeats).mean(axis=1).tolist()
 
 
 def plain(rows: Any) -> Any:

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from dmkc.clusterers.members import Refits
+from dmkc.clusterers.sampled import leading_components
 from dmkc.errors import UserError
 from dmkc.report.columns import share
 from dmkc.report.facts import k_means_labels
@@ -33,6 +34,8 @@ LOOKED_AT = 300
 """Rows in which structure is looked for, where the model has not done so."""
 MOST_CELLS = 4_000_000
 """Of these rows."""
+WIDE, COMPONENTS = 200, 50
+"""Of more columns, structure is looked for in so many components."""
 YES, PARTLY, NO = "Yes", "Partly", "No"
 SUMMARY = {
     YES: "The clusters are there, and fits of other rows find them again.",
@@ -191,7 +194,10 @@ def _evidence(subject: Subject) -> float | None:
     rows = values[some]
     dense = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     with threadpool_limits(1):
-        return evidence_of(telling(within_bounds(dense)), 0)[0]
+        seen = telling(within_bounds(dense))
+        if seen.shape[1] > WIDE:
+            seen = seen @ leading_components(seen, COMPONENTS, 0)[1].T
+        return evidence_of(seen, 0)[0]
 
 
 def _chances(subject: Subject) -> np.ndarray | None:
