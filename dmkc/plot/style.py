@@ -15,9 +15,10 @@ from dmkc.kernels.bank import bound
 from dmkc.showing import printable
 
 # Okabe and Ito's colour-blind-safe palette without its yellow and black, which vanish on white and
-# on dark pages, and two more.
+# on dark pages, and six more.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#7A68C0",
+    "#98A01F", "#A11D4B", "#27408B", "#35B0AB",
 )  # fmt: skip
 GREY, PALE, NOISE = "#8a8a8a", "#ececec", "#b0b0b0"
 

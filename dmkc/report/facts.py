@@ -128,13 +128,20 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
             f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
             "rows have several valid clusterings. Look at the other choices below."
         )
-    for cluster, size in enumerate(sizes):
-        share = size / max(int(sizes.sum()), 1)
-        if model.n_clusters_ > 1 and share < SMALL_SHARE:
-            found.append(
-                f"Cluster {cluster} holds {100 * share:.1f} % of the rows: it may be outliers "
-                "rather than a group of its own."
-            )
+    shares = sizes / max(int(sizes.sum()), 1)
+    # Of many clusters most are small.
+    small = np.flatnonzero(shares < min(SMALL_SHARE, 0.5 / model.n_clusters_))
+    if len(small) == 1:
+        found.append(
+            f"Cluster {small[0]} holds {100 * shares[small[0]]:.1f} % of the rows: it may be "
+            "outliers rather than a group of its own."
+        )
+    elif len(small):
+        found.append(
+            f"Clusters {', '.join(map(str, small[:9]))}{' and more' if len(small) > 9 else ''} "
+            f"hold at most {100 * shares[small].max():.1f} % of the rows each: they may be "
+            "outliers rather than groups of their own."
+        )
     if model.random_state is None:
         found.append("random_state was not set, so another run may find other clusters.")
     return found

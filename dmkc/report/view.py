@@ -17,6 +17,7 @@ from dmkc.report.subject import Subject
 from dmkc.report.trust import Trust
 
 SHOWN_CLUSTERS = 12
+"""Those with a card and a colour of their own, the largest."""
 MARKS, TYPICAL, UNSURE = 4, 3, 8
 """Columns on the card of a cluster, typical rows of it, and unsure rows of all."""
 ON_MAP = 1200
@@ -56,7 +57,11 @@ class View:
         parts.append(page.grid([self._card(k) for k in self.with_noise], "clusters"))
         left = subject.n_clusters - len(self.shown_clusters)
         if left > 0:
-            parts.append(page.paragraph(f"{left} smaller clusters are not shown.", "small"))
+            parts.append(
+                page.paragraph(
+                    f"{left} smaller clusters have no card, and are grey on the map.", "small"
+                )
+            )
         hollow = " Hollow points are unsure." if len(self.trust.unsure) else ""
         across = f"Left to right: {self.where.across}; bottom to top: {self.where.up}."
         by = "" if subject.n_columns == 2 else ", placed by what the model has learned"

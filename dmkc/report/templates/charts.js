@@ -55,7 +55,8 @@
     if (panel.hidden) before = document.activeElement;
     panel.replaceChildren();
     const head = make("h3", "", panel);
-    make("i", "", head, "dot " + (data.k[i] < 0 ? "kn" : "k" + (data.k[i] % 8)));
+    const k = data.k[i];
+    make("i", "", head, "dot " + (k < 0 ? "kn" : k < 12 ? "k" + k : "ko"));
     head.append("Row " + data.ids[i] + ", " + named(i));
     const close = make("button", "Close", panel, "close");
     close.type = "button";
