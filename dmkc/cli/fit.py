@@ -203,7 +203,7 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         then.scheduler = args.scheduler
         then.cluster = None if args.cluster is None else str(Path(args.cluster).absolute())
     then.quiet, then.verbose, then.debug = args.quiet, args.verbose, args.debug
-    then.force = False
+    then.force, then.words = False, order.words
     say(f"going on with the run in {args.resume}", args.quiet)
     return then, order, folder
 
@@ -341,7 +341,7 @@ def _write(
     _show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
-        from dmkc.report import write_report
+        from dmkc.report import Command, write_report
 
         write_report(
             model,
@@ -351,6 +351,7 @@ def _write(
             truth=truth,
             seconds=seconds,
             notes=table.notes,
+            command=Command(args.words, args.input, args.out),
         )
     # Last, since it says that the run is finished.
     write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")

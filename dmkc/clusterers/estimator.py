@@ -136,7 +136,10 @@ class Described:
         found = [Picture("embedding", BY_SCORE if two else BY_COMPONENTS)]
         if self._has_margin:
             inside = "of a score between -1 and 1" if two else "less than 1 ahead"
-            words = f"Those in the shaded margin, {inside}, are the uncertain ones."
+            words = (
+                f"The margin, {inside}, is shaded: rows in it cost the fit something, which does "
+                "not make them unsure."
+            )
             found.append(Picture("margins", words))
         bounded = any("bound" in record for record in self.history_)
         course = CONVEX_COURSE if bounded else f"The {self._minimised} after every step."

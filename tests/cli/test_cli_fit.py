@@ -57,8 +57,9 @@ def test_several_clusters(fit, call, x, tmp_path, data):
 def test_report_is_asked_for(fit, x, tmp_path, monkeypatch):
     calls = []
 
-    def write_report(model, X, path, *, title, truth=None, seconds=None, notes=()):
+    def write_report(model, X, path, *, title, truth=None, seconds=None, notes=(), command):
         calls.append((title, truth is not None, seconds > 0))
+        assert command.words[0] == "fit" and (command.input, command.folder) == ("x.npy", "run")
         path.write_text("<h1></h1>")
         return path
 
