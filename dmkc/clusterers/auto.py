@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
 from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.spread import Layout
@@ -171,6 +172,13 @@ class AutoClustering(RowClusterer):
         """What the chosen model makes of every row of `X`."""
         return self.estimator_.transform(X)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, which are those of the chosen estimator."""
+        return self.estimator_.get_feature_names_out(input_features)
+
+    def _losses(self) -> Pipeline:
+        return self.estimator_._losses()
+
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         return KMeans()._layout(rows, engine)
 
@@ -286,5 +294,7 @@ def _of_the_chosen(name: str) -> Any:
     return property(look)
 
 
-for _name in ("_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised"):
+for _name in (
+    "_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised", "_scored",
+):  # fmt: skip
     setattr(AutoClustering, _name, _of_the_chosen(_name))

@@ -1,0 +1,72 @@
+"""How an estimator is shown: its parameters, as scikit-learn shows them, and what a fit found."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from dmkc.showing import html_lines, one_line
+
+MOST_SIZES = 8
+"""Clusters whose shares are shown."""
+
+
+class Shown(BaseEstimator):
+    """An estimator whose text and HTML end with a line or two about the fit, once there is one."""
+
+    def _found(self) -> list[str]:
+        """What a fit found, in a few short lines; none before a fit."""
+        return []
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return "\n".join([super().__repr__(N_CHAR_MAX), *(f"# {line}" for line in self._found())])
+
+    def _repr_html_inner(self) -> str:
+        return self._with_found(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_found(bundle["text/html"])
+        return bundle
+
+    def _with_found(self, diagram: str) -> str:
+        found = self._found()
+        return f"<div>{diagram}{html_lines(found)}</div>" if found else diagram
+
+
+with contextlib.suppress(ImportError, AttributeError):  # else long texts are on one line
+    from sklearn.utils._pprint import _EstimatorPrettyPrinter as _Printer
+
+    _Printer._dispatch[Shown.__repr__] = _Printer._pprint_estimator
+
+
+def sizes_line(n_clusters: int, n_rows: int | None, shares: Sequence[float] | None) -> str:
+    """How many clusters there are, and how large."""
+    line = f"{n_clusters} cluster{'s' if n_clusters != 1 else ''}"
+    if n_rows is not None:
+        line += f" of {n_rows:,} rows"
+    if shares is None or n_clusters == 1:
+        return line
+    shown = ", ".join(f"{100 * float(share):.3g} %" for share in shares[:MOST_SIZES])
+    more = n_clusters - MOST_SIZES
+    return f"{line}: {shown}{f' and {more} more' if more > 0 else ''}"
+
+
+def found_lines(model: Any) -> list[str]:
+    """What there is to say of a fitted clusterer; a file may not hold all of it."""
+    if model._fitted("model_") is None:
+        return []
+    known = model._fitted
+    lines = [sizes_line(model.n_clusters_, known("n_samples_fit_"), known("cluster_shares_"))]
+    verdict, confidence, method = known("verdict_"), known("confidence_"), known("method_")
+    said = [
+        *([] if verdict is None else [one_line(verdict)]),
+        *([] if confidence is None else [f"confidence {float(confidence):.2f}"]),
+        *([] if method is None else [f"by {one_line(method)}"]),
+    ]
+    lines += [", ".join(said)] if said else []
+    return lines if known("converged_") is not False else [*lines, "stopped before it converged"]
