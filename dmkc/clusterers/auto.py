@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,6 +23,8 @@ from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.tables.columns import TableColumns
+from dmkc.tables.frames import is_table
 from dmkc.typing import NamedValues, PerRow, TableLike
 
 
@@ -233,14 +235,27 @@ class AutoClustering(RowClusterer):
         return self.estimator_._dtype
 
 
-def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+def cluster(
+    X: TableLike,
+    n_clusters: Any = "auto",
+    *,
+    missing: str = "refuse",
+    kinds: Mapping[Any, str] | None = None,
+    include: Sequence[Any] = (),
+    exclude: Sequence[Any] = (),
+    **parameters: Any,
+) -> AutoClustering:
     """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
 
     Parameters
     ----------
-    X : rows, in any form that `fit` takes.
+    X : rows, in any form that `fit` takes, or a table.
+        The columns of a pandas, polars or Dask frame may hold text, dates and truth values:
+        `TableColumns` makes numbers of them, and leaves out those that are constant or name rows.
+        What it does is kept in the model, whose `predict` takes such tables.
     n_clusters : int, (int, int) or "auto", default="auto"
         Number of clusters, or a range to choose from.
+    missing, kinds, include, exclude : of `TableColumns`, for tables.
     **parameters : of `AutoClustering`.
 
     Returns
@@ -257,7 +272,16 @@ def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoCl
     >>> found.verdict_, found.n_clusters_
     ('clear clusters', 2)
     """
-    return AutoClustering(n_clusters, **parameters).fit(X)
+    model = AutoClustering(n_clusters, **parameters)
+    if is_table(X):
+        columns = TableColumns(missing, kinds=kinds, include=include, exclude=exclude)
+        return columns.keep_in(model.fit(columns.fit_transform(X)))
+    if missing != "refuse" or kinds or include or exclude:
+        raise UserError(
+            "missing, kinds, include and exclude are about the columns of a table, such as a "
+            f"pandas DataFrame, but X is a {type(X).__name__}: leave them out."
+        )
+    return model.fit(X)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from dmkc.showing import html_lines, one_line
+from dmkc.tables.recipe import few
 
 MOST_SIZES = 8
 """Clusters whose shares are shown."""
@@ -69,4 +70,9 @@ def found_lines(model: Any) -> list[str]:
         *([] if method is None else [f"by {one_line(method)}"]),
     ]
     lines += [", ".join(said)] if said else []
+    recipe = model._recipe()
+    left_out = {} if recipe is None else recipe.left_out()
+    if left_out:
+        names = few([f"{one_line(name)} ({one_line(why)})" for name, why in left_out.items()])
+        lines.append(f"columns left out: {names}")
     return lines if known("converged_") is not False else [*lines, "stopped before it converged"]

@@ -26,7 +26,7 @@ def from_their_means(
     return squares - 2.0 * nearness + np.einsum("ij,ij->i", means, means)[labels]
 
 
-def standardised(rows: BlockRows) -> Any:
+def standardised(rows: Any) -> Any:
     """Rows with columns of standard deviation 1; sparse ones are not centred, and stay sparse."""
     some: Any = rows.astype(np.float64)
     if not sp.issparse(some):

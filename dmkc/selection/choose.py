@@ -221,7 +221,9 @@ def shown_selection(found: Selection) -> list[str]:
     if others:
         each = f"1 to {others}" if others > 1 else "1"
         what = "clusterings differ" if others > 1 else "clustering differs"
-        lines.append(f"{others} other {what} clearly: .estimator({each}), or settle it by .asking()")
+        lines.append(
+            f"{others} other {what} clearly: .estimator({each}), or settle it by .asking()"
+        )
     return [*lines, ".estimator() is to be fitted to all rows, .table() lists all candidates"]
 
 

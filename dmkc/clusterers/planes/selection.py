@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
@@ -19,7 +20,7 @@ from dmkc.kernels.tiles import check_finite
 from dmkc.typing import PerRow, TableLike
 
 
-class SelectsColumns:
+class SelectsColumns(TransformerMixin):
     """What a feature selector of scikit-learn has, for clusterers with `feature_importances_`.
 
     The importance of a column is its largest absolute weight in any plane, after scaling; columns
