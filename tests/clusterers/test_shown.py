@@ -279,7 +279,7 @@ def test_tables_are_clustered_in_one_call():
     frame = FRAME.assign(plan=np.array(["free", "team", "home"])[TRUTH], id=np.arange(len(X)))
     frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 240), "D")
     frame.iloc[3, 0] = np.nan
-    with pytest.raises(UserError, match='missing values .age 1; .* with missing="drop"'):
+    with pytest.raises(UserError, match=r'missing values \(age 1; .* with missing="drop"'):
         dmkc.cluster(frame)
     model = dmkc.cluster(frame, missing="drop", sample_rows=60, random_state=0)
     assert len(model.labels_) == 239 and "id" in repr(model)
