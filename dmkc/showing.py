@@ -41,7 +41,7 @@ def html_lines(lines: Iterable[object]) -> str:
 
 def html_pairs(pairs: Iterable[tuple[object, object]]) -> str:
     """Names and values for a notebook, as a table."""
-    cell = '<td style="text-align:left">'
+    cell = '<td style="text-align:left;white-space:pre-wrap">'
     rows = (
         f"<tr>{cell}{html.escape(one_line(name))}</td>{cell}{html.escape(one_line(value))}</td></tr>"
         for name, value in pairs

@@ -212,7 +212,10 @@ def shown_selection(found: Selection) -> list[str]:
     """A selection in a few short lines: what was chosen, how sure that is, what to do next."""
     others, answers = len(found.alternatives) - 1, len(found.answers)
     told = f", {answers} answer{'s' if answers != 1 else ''}" if answers else ""
-    best = ", ".join(f"{name} {value}" for name, value in found.best.described().items())
+    made = {name: value for name, value in found.best.described().items() if value is not None}
+    kernels = ", ".join(map(repr, made.pop("kernels")))
+    rest = (f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in made.items())
+    best = f"{kernels}; {', '.join(rest)}"
     lines = [
         f"{len(found.candidates)} candidates of {found.template.n_clusters} clusters, compared on "
         f"{len(found.positions):,} rows{told}: confidence {found.confidence:.2f}",

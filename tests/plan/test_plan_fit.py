@@ -171,3 +171,12 @@ def test_missing_values_are_named_by_their_own_rows(many, one_thread):
     holed[45_000:, 1] = np.nan
     with pytest.raises(ValueError, match=r"first at row (4[5-9]|5)\d+, column 1"):
         dmkc.plan(holed, dmkc.KMeans(2, **SMALL))
+
+
+def test_a_plan_is_shown_as_a_table_and_takes_rows_first(blobs):
+    model = dmkc.KMeans(2, max_iter=1, **SMALL)
+    found = dmkc.plan(blobs, model)
+    assert repr(found) == str(found) and len(repr(found).splitlines()) < 25
+    assert found._repr_html_().count("<tr>") == len(found.pairs())
+    with pytest.raises(TypeError, match=r"Rows come first.*dmkc\.plan\(X, estimator\)"):
+        dmkc.plan(model, blobs)

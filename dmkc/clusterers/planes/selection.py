@@ -45,7 +45,7 @@ class SelectsColumns(TransformerMixin):
         rows: Rows = self._new_rows(X)  # type: ignore[attr-defined]
         chosen, names = self.get_support(indices=True), list(self.get_feature_names_out())
         if not len(chosen):
-            warnings.warn("No column is selected: decrease c2.", stacklevel=2)
+            warnings.warn("No column is selected: decrease c2.", stacklevel=3)
         if self.selects_columns_:
             if rows.in_memory:
                 _check_finite(rows)
