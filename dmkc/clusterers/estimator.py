@@ -76,11 +76,11 @@ class Choice:
 
 
 ATTRIBUTES = """n_samples_fit_ : int, rows of the fit.
-cluster_shares_ : ndarray, shares of the clusters in the rows (or weights) that were trained on.
-medoids_ : ndarray of shape (n_clusters, n_features), the most typical row of every cluster among
-    some that were sampled, in the units of X: the one nearest to the centre of its cluster, in the
+cluster_shares_ : ndarray, shares of the clusters in the rows (or weights) of the training.
+medoids_ : ndarray of shape (n_clusters, n_features), the most typical row of every cluster, in
+    the units of X: of some sampled rows the one nearest to the centre of its cluster, in the
     space where clusters were found.
-medoid_indices_ : ndarray, numbers of these rows in X; -1 where no row of a cluster was sampled.
+medoid_indices_ : ndarray, numbers of these rows in X; -1 where none of a cluster was sampled.
 """
 
 
