@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from dmkc.showing import html_lines, one_line
@@ -45,7 +45,7 @@ with contextlib.suppress(ImportError, AttributeError):  # else long texts are on
     _Printer._dispatch[Shown.__repr__] = _Printer._pprint_estimator
 
 
-def sizes_line(n_clusters: int, n_rows: int | None, shares: Sequence[float] | None) -> str:
+def sizes_line(n_clusters: int, n_rows: int | None, shares: np.ndarray | None) -> str:
     """How many clusters there are, and how large."""
     line = f"{n_clusters} cluster{'s' if n_clusters != 1 else ''}"
     if n_rows is not None:
@@ -58,15 +58,17 @@ def sizes_line(n_clusters: int, n_rows: int | None, shares: Sequence[float] | No
 
 
 def found_lines(model: Any) -> list[str]:
-    """What there is to say of a fitted clusterer; a file may not hold all of it."""
+    """What there is to say of a fitted clusterer; a file may hold less of it, or nonsense."""
     if model._fitted("model_") is None:
         return []
     known = model._fitted
-    lines = [sizes_line(model.n_clusters_, known("n_samples_fit_"), known("cluster_shares_"))]
+    count, shares = model.n_clusters_, known("cluster_shares_")
+    fine = isinstance(shares, np.ndarray) and shares.shape == (count,) and shares.dtype.kind == "f"
+    lines = [sizes_line(count, known("n_samples_fit_"), shares if fine else None)]
     verdict, confidence, method = known("verdict_"), known("confidence_"), known("method_")
     said = [
         *([] if verdict is None else [one_line(verdict)]),
-        *([] if confidence is None else [f"confidence {float(confidence):.2f}"]),
+        *([f"confidence {confidence:.2f}"] if isinstance(confidence, float) else []),
         *([] if method is None else [f"by {one_line(method)}"]),
     ]
     lines += [", ".join(said)] if said else []

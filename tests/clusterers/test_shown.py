@@ -116,6 +116,14 @@ def test_a_choice_says_its_verdict(models):
     assert "confidence" not in repr(models["mkc"])
 
 
+def test_nonsense_of_a_file_is_not_shown():
+    model = fitted("kmeans")
+    model.cluster_shares_, model.confidence_ = np.array(["a", "b", "c"], dtype=object), "high"
+    assert repr(model).splitlines()[1:] == ["# 3 clusters of 240 rows"]
+    del model.n_samples_fit_, model.cluster_shares_
+    assert repr(model).splitlines()[1:] == ["# 3 clusters"]
+
+
 def test_one_cluster_and_a_fit_that_stopped():
     assert repr(fitted("kmeans", clusters=1)).splitlines()[1] == "# 1 cluster of 240 rows"
     assert "stopped before it converged" in repr(fitted("mkc", max_iter=1, tol=1e-12))
