@@ -124,7 +124,8 @@ class Walk:
             timeout=SECONDS,
         )
         seconds, printed = time.perf_counter() - began, ended.stdout
-        wrong = [f"{words!r} is not said" for words in says if words not in printed]
+        said = printed.lower()
+        wrong = [f"{words!r} is not said" for words in says if words.lower() not in said]
         if ended.returncode != code:
             wrong.append(f"it ended with {ended.returncode}, not {code}")
         if "Traceback" in printed:
