@@ -326,3 +326,5 @@ def test_a_selection_and_a_candidate_are_shown_in_a_few_lines():
     assert "confidence" in repr(found) and "array" not in repr(found)
     assert len(repr(found.best)) < 300 and "array" not in repr(found.best)
     assert "Linear()" in found._repr_html_() and "<b>" in found._repr_html_()
+    asked = repr(found.asking())
+    assert asked.startswith("0 answers. Do rows ") and "column 1" in asked and "\n" in asked
