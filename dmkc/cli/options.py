@@ -135,6 +135,8 @@ def help_of(parameter: Parameter) -> str:
 def _filled(parameter: Parameter, value: Any) -> Any:
     from dmkc.cli.labels import read_labels
     from dmkc.cli.tables import read_small
+    from dmkc.clusterers.odm.learn import OWN
+    from dmkc.clusterers.starts import KINDS
 
     reads = parameter.kind.reads
     if reads and isinstance(value, list):
@@ -142,7 +144,8 @@ def _filled(parameter: Parameter, value: Any) -> Any:
         return items[0] if len(items) == 1 else items
     if isinstance(value, dict) and str(value.get("kind")) in KERNELS:
         return kernel_from_json(value)
-    if not isinstance(value, str) or value in parameter.kind.words:
+    # a name is no file, even where a file or a run has the same name
+    if not isinstance(value, str) or value in (*parameter.kind.words, "auto", *KINDS, *OWN):
         return value
     if reads == "labels" and _is_path(value):
         return read_labels(value)

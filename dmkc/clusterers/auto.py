@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.earlier import start_model
 from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer, opened
 from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.spread import Layout
@@ -25,6 +26,8 @@ from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.tables.columns import TableColumns
+from dmkc.tables.frames import is_table
 from dmkc.typing import NamedValues, PerRow, TableLike
 
 
@@ -246,6 +249,13 @@ class AutoClustering(RowClusterer):
         """What the chosen model makes of every row of `X`."""
         return self.estimator_.transform(X)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, which are those of the chosen estimator."""
+        return self.estimator_.get_feature_names_out(input_features)
+
+    def _losses(self) -> Pipeline:
+        return self.estimator_._losses()
+
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         return KMeans()._layout(rows, engine)
 
@@ -300,14 +310,27 @@ class AutoClustering(RowClusterer):
         return self.estimator_._dtype
 
 
-def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+def cluster(
+    X: TableLike,
+    n_clusters: Any = "auto",
+    *,
+    missing: str = "refuse",
+    kinds: Mapping[Any, str] | None = None,
+    include: Sequence[Any] = (),
+    exclude: Sequence[Any] = (),
+    **parameters: Any,
+) -> AutoClustering:
     """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
 
     Parameters
     ----------
-    X : rows, in any form that `fit` takes.
+    X : rows, in any form that `fit` takes, or a table.
+        The columns of a pandas, polars or Dask frame may hold text, dates and truth values:
+        `TableColumns` makes numbers of them, and leaves out those that are constant or name rows.
+        What it does is kept in the model, whose `predict` takes such tables.
     n_clusters : int, (int, int) or "auto", default="auto"
         Number of clusters, or a range to choose from.
+    missing, kinds, include, exclude : of `TableColumns`, for tables.
     **parameters : of `AutoClustering`.
 
     Returns
@@ -324,7 +347,16 @@ def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoCl
     >>> found.verdict_, found.n_clusters_
     ('clear clusters', 2)
     """
-    return AutoClustering(n_clusters, **parameters).fit(X)
+    model = AutoClustering(n_clusters, **parameters)
+    if is_table(X):
+        columns = TableColumns(missing, kinds=kinds, include=include, exclude=exclude)
+        return columns.keep_in(model.fit(columns.fit_transform(X)))
+    if missing != "refuse" or kinds or include or exclude:
+        raise UserError(
+            "missing, kinds, include and exclude are about the columns of a table, such as a "
+            f"pandas DataFrame, but X is a {type(X).__name__}: leave them out."
+        )
+    return model.fit(X)
 
 
 @dataclass(frozen=True)
@@ -365,5 +397,7 @@ def _of_the_chosen(name: str) -> Any:
     return property(look)
 
 
-for _name in ("_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised"):
+for _name in (
+    "_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised", "_scored",
+):  # fmt: skip
     setattr(AutoClustering, _name, _of_the_chosen(_name))

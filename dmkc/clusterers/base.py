@@ -40,7 +40,8 @@ from dmkc.clusterers.reach import Reach
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
-from dmkc.data import Rows, as_rows
+from dmkc.clusterers.typical import from_their_means, most_typical, standardised
+from dmkc.data import BlockRows, Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
@@ -94,6 +95,8 @@ class Trained(NamedTuple, Generic[ReadyRows]):
     learned: AnyLearned | None
     all_rows: RowSet | None
     """All rows, where they have been scanned."""
+    numbers: np.ndarray | None = None
+    """Row numbers of what was trained on, where that is not all rows."""
 
 
 class Clusterer(RowClusterer, Generic[ReadyRows]):
@@ -105,7 +108,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     verbose: int
     n_scans_: int
     start_: str
-    _refits: Refits | None
+    _refits: Refits
     n_iter_: int
     converged_: bool
 
@@ -155,9 +158,9 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         engine = open_engine(self.client, self)
         job = self._begin(Job(rows, engine, sample_weight, seed, own, progress, None, begun))
         with one_blas_thread():
-            prepared, learned, all_rows = self._train(job)
+            prepared, learned, all_rows, numbers = self._train(job)
             self._store_results(learned, prepared, job.rows)
-            self._refits = self._rows_for_refits(prepared)
+            self._keep_rows(self._rows_for_refits(prepared), numbers)
             seen = prepared.survey
             reach = Reach.of(seen.sample, seen.sample_weights)
             self.reach_ = None if reach is None else reach.stored()
@@ -173,9 +176,30 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         )
         return self
 
-    def _rows_for_refits(self, prepared: ReadyRows) -> Refits | None:
-        """Rows of the fit that chances of labels may be counted with."""
-        return None
+    def _features_of(self, rows: BlockRows) -> np.ndarray:
+        """Some rows in the space where clusters are found."""
+        return self.model_.feature_pipeline()(rows).astype(np.float64)
+
+    @abstractmethod
+    def _rows_for_refits(self, prepared: ReadyRows) -> Refits:
+        """Rows of the fit, of which typical ones and chances of labels are found."""
+
+    def _keep_rows(self, kept: Refits, numbers: np.ndarray | None) -> None:
+        """Keep some rows of the fit, and the most typical ones of the clusters."""
+        if numbers is not None:
+            kept.numbers = numbers[kept.numbers]
+        labels, k = self.model_.label_pipeline()(kept.rows), self.n_clusters_
+        found = most_typical(kept.rows, kept.numbers, labels, self._remoteness(kept, labels), k)
+        self._refits, (self.medoid_indices_, self.medoids_) = kept, found
+
+    def _remoteness(self, kept: Refits, labels: np.ndarray) -> np.ndarray:
+        """How far rows are from the centre of their cluster, squared, where it was found."""
+        if self._scored == "sum" and self.n_clusters_ > 1:
+            return self._losses()(kept.rows)
+        one = self.n_clusters_ == 1
+        points = standardised(kept.rows) if one else self._features_of(kept.rows)
+        weights = np.ones(len(labels)) if kept.weights is None else kept.weights
+        return from_their_means(points, labels, weights, self.n_clusters_)
 
     def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the chance that a fit of other rows would put it there.
@@ -251,6 +275,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         self._store_features(prepared, rows)
         if learned is None:
             self.start_, self.n_iter_, self.converged_ = "none", 1, True
+            self.cluster_shares_ = np.ones(1)
             self._store_one_cluster(prepared, rows)
             return
         fit = learned.fit
@@ -265,6 +290,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         if empty:
             self._warn_of_empty(empty, len(fit.shares))
         self.start_, self.n_iter_, self.converged_ = learned.start, fit.n_iter, fit.converged
+        # clusters are numbered by decreasing size
+        self.cluster_shares_ = np.sort(fit.shares)[::-1] / max(float(np.sum(fit.shares)), 1e-300)
         self._store_fit(learned, prepared, rows)
         for name, value in learned.details.items():
             setattr(self, name, value)
@@ -334,10 +361,11 @@ class KernelClusterer(Clusterer[Prepared]):
             all_rows, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
             job.progress.say(_about(job, features, mode))
             learned = self._continue_on_all_rows(learned, features, all_rows, job)
-        return Trained(prepared, learned, all_rows)
+        return Trained(prepared, learned, all_rows, subset.positions)
 
     def _rows_for_refits(self, prepared: Prepared) -> Refits:
-        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
+        survey = prepared.survey
+        return Refits.of(survey.sample, survey.sample_weights, prepared.positions)
 
     def _kernel_plan(self) -> KernelPlan | None:
         plan: KernelPlan = self.model_.label_pipeline().plan

@@ -30,6 +30,7 @@ from dmkc.clusterers.kmeans.lloyd import (
     reporter,
     seeded,
 )
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
@@ -56,6 +57,8 @@ class FramedRows:
 
     all_rows: SpreadRows
     survey: Survey
+    positions: np.ndarray
+    """Row numbers of the sample."""
     frame: Frame
 
     @cached_property
@@ -103,6 +106,7 @@ class KMeans(Clusterer[FramedRows]):
     """
 
     _model_class = CentroidModel
+    _scored = "sum"
     _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
@@ -180,10 +184,11 @@ class KMeans(Clusterer[FramedRows]):
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
-        return FramedRows(all_rows, survey, frame)
+        return FramedRows(all_rows, survey, positions, frame)
 
     def _rows_for_refits(self, prepared: FramedRows) -> Refits:
-        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
+        survey = prepared.survey
+        return Refits.of(survey.sample, survey.sample_weights, prepared.positions)
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows
@@ -268,6 +273,9 @@ class KMeans(Clusterer[FramedRows]):
 
     def _summary(self) -> str:
         return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
+
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
 
     def transform(self, X: TableLike) -> PerRow:
         """Distances of every row to all centroids, in scaled columns."""

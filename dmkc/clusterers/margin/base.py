@@ -12,6 +12,7 @@ import numpy as np
 from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
 from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
@@ -43,6 +44,7 @@ class MarginClusterer(KernelClusterer):
     """Base of clusterers that look for the widest margin."""
 
     _has_margin = True
+    _scored = "mean"
     C: float | None
     balance: Any
     norm: float
@@ -173,6 +175,9 @@ class MarginClusterer(KernelClusterer):
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
+
+    def _losses(self) -> Pipeline:
+        return self.model_.shortfall_pipeline()
 
     def _facts(self) -> Facts:
         open_C = self.threshold == "unit" and self.C in (None, "auto")
