@@ -289,7 +289,8 @@ class ThreadEngine(Engine):
     here = True
 
     def __init__(self) -> None:
-        get = dask.base.get_scheduler()
+        told = "distributed" in sys.modules or dask.config.get("scheduler", None)
+        get = dask.base.get_scheduler() if told else None  # which would import distributed
         if get is None or hasattr(getattr(get, "__self__", None), "scheduler_info"):
             get = dask.threaded.get  # a connected client is the other engine's business
         if "multiprocessing" in getattr(get, "__module__", ""):
@@ -387,6 +388,8 @@ def metered(engine: Engine) -> Engine:
 
 
 def _engine(client: MaybeClient) -> Engine:
+    if client is None and "distributed" not in sys.modules:
+        return ThreadEngine()  # nobody can have connected a client
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine
