@@ -37,3 +37,13 @@ def is_of(value: Any, module: str, name: str) -> bool:
     """Whether a value is of a class of a module, without importing the module for it."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(value, kind)
+
+
+class Later:
+    """A module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)

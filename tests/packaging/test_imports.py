@@ -65,6 +65,13 @@ def test_an_estimator_brings_its_own_family_only():
     assert not {f"dmkc.clusterers.{name}" for name in ("kmeans", "odm", "planes")} & found
 
 
+def test_workers_load_no_library_that_only_the_coordinator_needs():
+    modules = ("scan.tasks", "scan.cuts", "scan.planes", "clusterers.model", "clusterers.rowset")
+    found = loaded("import " + ", ".join(f"dmkc.{name}" for name in modules))
+    assert "dmkc.kernels.neighbours" in found
+    assert not found & (HEAVY | FRAMES | {"sklearn", "dask.array", "numba"})
+
+
 @pytest.mark.parametrize("words", [("--version",), ("--help",)])
 def test_the_command_says_what_it_is_without_a_library(words):
     assert not loaded_by_command(*words) & (HEAVY | FRAMES | NUMBERS)
