@@ -68,11 +68,13 @@ class Centroids:
     centres: np.ndarray
     """Starts x clusters x columns, in the frame, float64."""
 
-    def _operands(self, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """-2 c as columns and |c|^2 of all centroids of all starts."""
+    def _operands(self, rows: Values) -> tuple[np.ndarray, np.ndarray]:
+        """-2 c and |c|^2 of all centroids of all starts, as the loops take them."""
         flat = self.centres.reshape(-1, self.centres.shape[2])
-        squares = np.einsum("ij,ij->i", flat, flat).astype(kind)
-        return np.ascontiguousarray((-2.0 * flat.T).astype(kind)), squares
+        squares = np.einsum("ij,ij->i", flat, flat).astype(rows.dtype)
+        turned = self.centres.shape[1] >= loops.MANY and not sp.issparse(rows)
+        product = -2.0 * (flat if turned else flat.T)
+        return np.ascontiguousarray(product.astype(rows.dtype)), squares
 
     def sums(self, rows: BlockRows, leaf_rows: int) -> Node:
         """Sums, weights and lowest scores of an aligned run of leaves."""
@@ -83,7 +85,7 @@ class Centroids:
         n_leaves = -(-rows.shape[0] // leaf_rows)
         sums = np.zeros((n_leaves, n_starts * k, d))
         totals, scored = np.zeros((n_leaves, n_starts * k)), np.zeros((n_leaves, n_starts))
-        product, squares = self._operands(rows.dtype)
+        product, squares = self._operands(rows)
         rest = (product, squares, n_starts, leaf_rows, sums, totals, scored)
         shift, factor = self.frame.shift, self.frame.factor
         if sp.issparse(rows):
@@ -104,7 +106,7 @@ class Centroids:
         """Labels under the first start's centroids, and squared distances to them."""
         rows = self.frame.values(rows)
         centres = self.centres[0]
-        product, squares = self._operands(rows.dtype)
+        product, squares = self._operands(rows)
         labels, distances = np.empty(rows.shape[0], np.int32), np.empty(rows.shape[0])
         shift, factor = self.frame.shift, self.frame.factor
         if sp.issparse(rows):

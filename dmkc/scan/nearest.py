@@ -14,6 +14,8 @@ from dmkc.compiled import compiled, inlined
 
 TILE = 256
 """Rows of one matrix product; tiles never straddle two leaves."""
+MANY, GROUP = 64, 256
+"""Centroids from which on products are made turned, and of how many at a time."""
 
 
 @inlined
@@ -41,7 +43,7 @@ def _lowest(scores, squares, first, k):  # pragma: no cover - compiled
 
 
 @inlined
-def _lowest_of_tile(
+def _lowest_of_few(
     scores, squares, first, k, turned, labels, lowest
 ):  # pragma: no cover - compiled
     """`_lowest` of every row of a tile, with the scores turned so that rows are the inner loop.
@@ -65,14 +67,63 @@ def _lowest_of_tile(
             lowest[i] = min(value, lowest[i])
 
 
+@inlined
+def _lowest_of_many(
+    tile, points, squares, first, k, turned, labels, lowest
+):  # pragma: no cover - compiled
+    """The same for many centroids: products come turned, GROUP centroids at a time.
+
+    Four centroids are compared with each other before the best so far is looked at.
+    """
+    for i in range(TILE):
+        lowest[i] = np.inf
+        labels[i] = np.int32(first)
+    for group in range(first, first + k, GROUP):
+        stop = min(group + GROUP, first + k)
+        np.dot(points[group:stop], tile.T, turned[: stop - group])
+        fours = group + (stop - group) // 4 * 4
+        for p in range(group, fours, 4):
+            q, this = p - group, np.int32(p)
+            a, b, c, d = squares[p], squares[p + 1], squares[p + 2], squares[p + 3]
+            for i in range(TILE):
+                s, t = turned[q, i] + a, turned[q + 1, i] + b
+                u, v = turned[q + 2, i] + c, turned[q + 3, i] + d
+                left = this + np.int32(1) if t < s else this
+                right = this + np.int32(3) if v < u else this + np.int32(2)
+                low, high = min(s, t), min(u, v)
+                best = right if high < low else left
+                value = min(low, high)
+                labels[i] = best if value < lowest[i] else labels[i]
+                lowest[i] = min(value, lowest[i])
+        for p in range(fours, stop):
+            this, square = np.int32(p), squares[p]
+            for i in range(TILE):
+                value = turned[p - group, i] + square
+                labels[i] = this if value < lowest[i] else labels[i]
+                lowest[i] = min(value, lowest[i])
+
+
+@inlined
+def _whole(tile, buffer):  # pragma: no cover - compiled
+    """A tile of TILE rows; those that it lacks are any rows."""
+    if len(tile) == TILE:
+        return tile
+    for i in range(len(tile)):
+        row, out = tile[i], buffer[i]
+        for j in range(len(row)):
+            out[j] = row[j]
+    return buffer
+
+
 @compiled
 def sums_of_leaves(
     rows, weights, shift, factor, product, squares, n_starts, leaf_rows, sums, totals, scored
 ):  # pragma: no cover - compiled
     """Sums and weights of the rows nearest to each centroid, by leaf.
 
-    `product` holds -2 c of every centroid as a column, `squares` its |c|^2.  `weights` is empty
-    when every row weighs 1.  `scored` gets the sums of the lowest scores of every start.
+    `product` holds -2 c of every centroid, as columns for few centroids and as rows for many, and
+    `squares` its |c|^2.  `weights` is empty when every row weighs 1.  `scored` gets the sums of the
+    lowest scores of every start.
 
     Sums of a tile stay in buffers of this call: written row by row to the results, which may lie
     side by side in memory, they would make two threads wait for each other's caches.
@@ -81,8 +132,9 @@ def sums_of_leaves(
     every = len(squares)
     k = every // n_starts
     kind = rows.dtype.type
-    buffer = np.empty((TILE if shift.size else 0, d), rows.dtype)
-    scores, turned = np.zeros((TILE, every), rows.dtype), np.empty((k, TILE), rows.dtype)
+    buffer = np.zeros((TILE, d), rows.dtype)
+    scores = np.zeros((0 if k >= MANY else TILE, every), rows.dtype)
+    turned = np.empty((min(k, GROUP), TILE), rows.dtype)
     labels, lowest = np.empty(TILE, np.int32), np.empty(TILE, rows.dtype)
     partial, counts = np.zeros((every, d), rows.dtype), np.zeros(every)
     for leaf in range(sums.shape[0]):
@@ -90,9 +142,14 @@ def sums_of_leaves(
         for start in range(leaf * leaf_rows, stop, TILE):
             count = min(TILE, stop - start)
             tile = _moved(rows[start : start + count], shift, factor, buffer)
-            np.dot(tile, product, scores[:count])
+            if k < MANY:
+                np.dot(tile, product, scores[:count])
             for s in range(n_starts):
-                _lowest_of_tile(scores, squares, s * k, k, turned, labels, lowest)
+                if k < MANY:
+                    _lowest_of_few(scores, squares, s * k, k, turned, labels, lowest)
+                else:
+                    full = _whole(tile, buffer)
+                    _lowest_of_many(full, product, squares, s * k, k, turned, labels, lowest)
                 total = 0.0
                 for i in range(count):
                     w = kind(weights[start + i]) if weights.size else kind(1)
@@ -103,11 +160,12 @@ def sums_of_leaves(
                     total += w * lowest[i]
                 scored[leaf, s] += total
             for p in range(every):
-                totals[leaf, p] += counts[p]
-                counts[p] = 0.0
-                for j in range(d):
-                    sums[leaf, p, j] += partial[p, j]
-                    partial[p, j] = 0
+                if counts[p] > 0.0:
+                    totals[leaf, p] += counts[p]
+                    counts[p] = 0.0
+                    for j in range(d):
+                        sums[leaf, p, j] += partial[p, j]
+                        partial[p, j] = 0
 
 
 @compiled
@@ -117,14 +175,19 @@ def nearest(
     """Nearest centroid of every row and the squared distance to it, in float64."""
     n, d = rows.shape
     k = len(squares)
-    buffer = np.empty((TILE if shift.size else 0, d), rows.dtype)
-    scores, turned = np.zeros((TILE, k), rows.dtype), np.empty((k, TILE), rows.dtype)
+    buffer = np.zeros((TILE, d), rows.dtype)
+    scores = np.zeros((0 if k >= MANY else TILE, k), rows.dtype)
+    turned = np.empty((min(k, GROUP), TILE), rows.dtype)
     own, lowest = np.empty(TILE, np.int32), np.empty(TILE, rows.dtype)
     for start in range(0, n, TILE):
         count = min(TILE, n - start)
         tile = _moved(rows[start : start + count], shift, factor, buffer)
-        np.dot(tile, product, scores[:count])
-        _lowest_of_tile(scores, squares, 0, k, turned, own, lowest)
+        if k < MANY:
+            np.dot(tile, product, scores[:count])
+            _lowest_of_few(scores, squares, 0, k, turned, own, lowest)
+        else:
+            full = _whole(tile, buffer)
+            _lowest_of_many(full, product, squares, 0, k, turned, own, lowest)
         for i in range(count):
             at, distance = own[i], 0.0
             for j in range(d):
