@@ -116,7 +116,13 @@ def _go_out(own: Before) -> None:
 
 
 def _loaded() -> tuple[list[LibController], list[LibController]]:
-    """Libraries with one number of threads for the process, and with one for each thread."""
+    """Libraries with one number of threads for the process, and with one for each thread.
+
+    Numba loads the BLAS of its matrix products when it first makes one, inside a task; it has to be
+    known before.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401
+
     shared: list[LibController] = []
     own: list[LibController] = []
     for library in ThreadpoolController().lib_controllers:
