@@ -49,6 +49,7 @@ COMMANDS = {
     "datasets": Command("list, make or fetch data sets", "datasets"),
     "cluster": Command("check a cluster config, or make certificates", "cluster"),
     "demo": Command("run the demonstration", "demo"),
+    "warm": Command("compile the inner loops, which the first fit does otherwise", "warm"),
     "completion": Command("print a shell's completion", "completion"),
 }
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."

@@ -32,7 +32,6 @@ from dmkc.clusterers.kmeans.lloyd import (
 )
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Refits
-from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
@@ -257,7 +256,7 @@ class KMeans(Clusterer[FramedRows]):
     def _store_fit(self, learned: Learned[Run, None], prepared: FramedRows, rows: Rows) -> None:
         run, sizes = learned.fit, learned.fit.shares
         model = CentroidModel(prepared.frame, run.centres, prepared.all_rows.grid.leaf_rows)
-        order = size_order(sizes, model.label_pipeline(), rows)
+        order = np.lexsort((run.first_rows, -sizes))
         self.model_ = model.in_order(order)
         self.cluster_centers_ = self.model_.frame.original(self.model_.centres)
         self.cluster_sizes_ = sizes[order]
