@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from dmkc import display
 from dmkc.cli.common import Commands, Failure, add_name, is_full, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.errors import UserError
@@ -30,27 +31,37 @@ class Command:
     module: str
     add: str = "add"
     """The function that fills its parser."""
+    shows: str = ""
+    """Whether what it does is shown while it runs: "always", or in a "terminal" alone."""
 
     def fill(self, parser: argparse.ArgumentParser) -> None:
         vars(importlib.import_module(f"dmkc.cli.{self.module}"))[self.add](parser)
 
 
 COMMANDS = {
-    "fit": Command("cluster the rows of a file", "fit"),
-    "select": Command("choose parameters without labels, and ask about pairs of rows", "select"),
-    "plan": Command("say what a fit will take: time, scans, memory and a walltime", "plan"),
+    "fit": Command("cluster the rows of a file", "fit", shows="always"),
+    "select": Command(
+        "choose parameters without labels, and ask about pairs of rows", "select", shows="always"
+    ),
+    "plan": Command(
+        "say what a fit will take: time, scans, memory and a walltime", "plan", shows="always"
+    ),
     "submit": Command("send a fit to a batch queue, coordinator and workers", "submit"),
     "status": Command("say how a run is doing", "submit", "add_status"),
     "logs": Command("print the log of a run", "submit", "add_logs"),
     "cancel": Command("end a run that is in the queue", "submit", "add_cancel"),
-    "predict": Command("label rows by a fitted model", "predict"),
-    "evaluate": Command("compare labels with true classes", "evaluate"),
-    "info": Command("say what a model, a run folder, a Zarr store or a table holds", "info"),
-    "datasets": Command("list, make or fetch data sets", "datasets"),
+    "predict": Command("label rows by a fitted model", "predict", shows="always"),
+    "evaluate": Command("compare labels with true classes", "evaluate", shows="terminal"),
+    "info": Command(
+        "say what a model, a run folder, a Zarr store or a table holds", "info", shows="terminal"
+    ),
+    "datasets": Command("list, make or fetch data sets", "datasets", shows="terminal"),
     "cluster": Command("check a cluster config, or make certificates", "cluster"),
-    "demo": Command("run the demonstration", "demo"),
+    "demo": Command("run the demonstration", "demo", shows="terminal"),
     "completion": Command("print a shell's completion", "completion"),
 }
+SILENT = {"--quiet", "--help", "-h", "--version"}
+"""Words with which nothing is shown while a command runs."""
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
 EXAMPLE = """\
 example:
@@ -99,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     try:
-        with _plain_warnings(), tidy_end():
+        with tidy_end(), _shown(words), _plain_warnings():
             args = _parse(words)
             if args is None:
                 return 2
@@ -125,9 +136,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)
 
 
-def _parse(words: list[str]) -> argparse.Namespace | None:
+@contextlib.contextmanager
+def _shown(words: list[str]) -> Iterator[None]:
+    """Show what the command does while it runs, from before its libraries are loaded."""
+    command = COMMANDS.get(_chosen(words))
+    live = display.is_live(sys.stderr) and "--verbose" not in words
+    if command is None or not command.shows or SILENT & set(words):
+        yield
+    elif live or command.shows == "always":
+        surface = display.Terminal(sys.stderr) if live else display.Plain(sys.stderr)
+        with display.shown_on(surface) as shown:
+            shown.begin("loading libraries", told=False)
+            yield
+    else:
+        yield
+
+
+def _chosen(words: list[str]) -> str:
     # No option before a command takes a value, so that the first other word is the command.
-    chosen = next((word for word in words if not word.startswith("-")), "")
+    return next((word for word in words if not word.startswith("-")), "")
+
+
+def _parse(words: list[str]) -> argparse.Namespace | None:
+    chosen = _chosen(words)
     parser = build_parser(chosen)
     commands = _commands(parser)
     assert commands is not None

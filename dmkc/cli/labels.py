@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +32,6 @@ def write_labels(
     *,
     lengths: Sequence[int] | None = None,
     replace: bool = False,
-    quiet: bool = True,
 ) -> int:
     """Write labels to a Zarr array that appears when it is whole; return how many there are.
 
@@ -55,8 +53,7 @@ def write_labels(
         if isinstance(values, da.Array):
             # Every stored chunk is written by one task only.
             aligned = values.rechunk(array.chunks, method="tasks")
-            with _bar(quiet):
-                runs.store(aligned, array)
+            runs.store(aligned, array)
         else:
             for start in range(0, n, CHUNK_ROWS):
                 array[start : start + CHUNK_ROWS] = values[start : start + CHUNK_ROWS]
@@ -162,12 +159,3 @@ def _text(path: str) -> np.ndarray:
     with contextlib.suppress(ValueError):
         return words.astype(np.float64)
     return words
-
-
-def _bar(quiet: bool) -> Any:
-    """A bar on a terminal when writing takes a while."""
-    if quiet or not sys.stderr.isatty():
-        return contextlib.nullcontext()
-    from dask.diagnostics import ProgressBar
-
-    return ProgressBar(minimum=2.0, out=sys.stderr)

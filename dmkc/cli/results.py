@@ -25,6 +25,7 @@ from dask.system import CPU_COUNT
 from dmkc.cli.labels import read_labels
 from dmkc.cli.reading import kind_of, read_csv
 from dmkc.cli.recipes import Source, Table
+from dmkc.display import advance
 from dmkc.errors import UserError
 from dmkc.tables import Recipe, is_lazy
 from dmkc.writing import staged
@@ -214,6 +215,7 @@ def _table_parts(
         for i, (part, text, start) in enumerate(zip(parts, written, starts[:-1], strict=True))
     ]
     for first in range(0, len(tasks), PARTS_AT_ONCE):
+        advance(first, len(tasks))
         yield from dask.compute(*tasks[first : first + PARTS_AT_ONCE])
 
 

@@ -24,6 +24,7 @@ import dask
 from dask.system import CPU_COUNT
 
 from dmkc.cli.interrupts import heed
+from dmkc.data import passes
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file
@@ -157,7 +158,7 @@ def store(values: Any, array: Any) -> None:
     """Compute a Dask array into a Zarr array of the same chunks, block by block."""
     pool = ThreadPoolExecutor(CPU_COUNT)
     try:
-        with dask.config.set(pool=pool):
+        with dask.config.set(pool=pool), passes.counted():
             values.store(array, lock=False)
     finally:
         # A thread left writing after an interruption would bring a removed folder back.

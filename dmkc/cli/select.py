@@ -25,6 +25,7 @@ from dmkc.cli.options import as_argument, estimator_values, method_class
 from dmkc.cli.tables import open_table
 from dmkc.clusterers.estimator import Facts
 from dmkc.clusterers.parameters import whole_number
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking
@@ -64,8 +65,7 @@ def run(args: argparse.Namespace) -> None:
     table = open_table(args)
     for note in table.notes:
         say(note, args.quiet)
-    with client_of(args) as client:
-        say("fitting candidates to a sample of the rows", args.quiet)
+    with client_of(args) as client, stage("taking a sample of the rows"):
         found = select(table.X, cls(**values, client=client), answers=known)
     if args.ask is not None:
         assert kept is not None

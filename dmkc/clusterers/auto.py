@@ -104,12 +104,14 @@ class AutoClustering(RowClusterer):
         asked = own["n_clusters"]
         fewest, most = shared.cluster_range(asked, rows.n_rows)
         wanted = Wanted(fewest, most, asked == "auto", own["sample_rows"], own["max_seconds"], seed)
-        with one_blas_thread():
-            found = choose(rows, engine, wanted, sample_weight)
-        progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
-        chosen = found.recipe.estimator(
-            random_state=seed, verbose=self.verbose, client=self.client
-        ).fit(X, sample_weight=sample_weight)
+        with progress.shown():
+            progress.begin(f"taking a sample of {rows.n_rows} rows")
+            with one_blas_thread():
+                found = choose(rows, engine, wanted, sample_weight)
+            progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
+            chosen = found.recipe.estimator(
+                random_state=seed, verbose=self.verbose, client=self.client
+            ).fit(X, sample_weight=sample_weight)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in vars(chosen).items():

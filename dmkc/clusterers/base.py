@@ -139,19 +139,21 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         rows = as_rows(X)
         own, progress = self._own_settings(rows.n_rows), Progress(self.verbose, self.tol)
         engine = open_engine(self.client, self)
-        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
-        with one_blas_thread():
+        with progress.shown(), one_blas_thread():
+            progress.begin(f"preparing {rows.n_rows} rows")
+            job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
             prepared, learned, all_rows = self._train(job)
             self._store_results(learned, prepared, job.rows)
             self._refits = self._rows_for_refits(prepared)
+            progress.begin(f"labelling {rows.n_rows} rows")
             self.labels_ = self._labels(job.rows, all_rows)
-        self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
-        self._remember_columns(rows)
-        self.history_ = progress.history()
-        progress.end(
-            f"{self._summary()}, {self.n_scans_} scans of all rows, "
-            f"{time.perf_counter() - progress.began:.1f} s"
-        )
+            self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
+            self._remember_columns(rows)
+            self.history_ = progress.history()
+            progress.say(
+                f"{self._summary()}, {self.n_scans_} scans of all rows, "
+                f"{time.perf_counter() - progress.began:.1f} s"
+            )
         return self
 
     def _rows_for_refits(self, prepared: ReadyRows) -> Refits | None:
@@ -225,6 +227,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _train(self, job: Job) -> Trained[ReadyRows]:
         """Train on all rows."""
         prepared = self._prepare(job)
+        job.progress.begin("looking for starts")
         return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
     def _store_results(self, learned: AnyLearned | None, prepared: ReadyRows, rows: Rows) -> None:

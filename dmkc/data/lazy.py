@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.data import passes
 from dmkc.data.blocks import (
     Block,
     Lazy,
@@ -136,7 +137,8 @@ def dask_frame_rows(frame: Any) -> Rows:
     frame = fixed(frame)
     log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
     # The index alone is enough for counting, so that a Parquet reader can leave columns out.
-    counts = frame.index.map_partitions(len).compute()
+    with passes.counted():
+        counts = frame.index.map_partitions(len).compute()
     meta = np.empty((0, n_columns), dtype=dtype)
     array = frame.map_partitions(frame_values, dtype, meta=meta).copy()
     array._chunks = (tuple(int(count) for count in counts), (n_columns,))

@@ -16,6 +16,7 @@ from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
@@ -99,7 +100,8 @@ def gather(
         if m < 2:
             raise UserError("There is nothing to choose with a single cluster.")
         names = None if rows.column_names is None else list(rows.column_names)
-        pool = make_pool(values, m, _ingredients(template), seed, names)
+        with stage(f"fitting candidates to {len(values)} rows"):
+            pool = make_pool(values, m, _ingredients(template), seed, names)
         return Gathered(pool, values, names, positions, template, seed)
 
 

@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
+from dmkc.display import advance
 from dmkc.selection.scores import MOST_COMPONENTS, in_units
 from dmkc.typing import NamedValues
 
@@ -120,7 +121,8 @@ def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
     own = _logs(rows, numbers, seed)
     best = np.inf, ""
     spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
-    for kind, draw in CLOUDS.items():
+    for number, (kind, draw) in enumerate(CLOUDS.items()):
+        advance(number, len(CLOUDS), f"{kind} clouds")
         drawn = (draw(rng, (len(rows), len(axes))) * spread @ axes for _ in range(DRAWS))
         clouds = np.array([_logs(cloud, numbers, seed) for cloud in drawn])
         sizes = np.maximum(clouds.std(axis=0, ddof=1), LEAST_SPREAD)

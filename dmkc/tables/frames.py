@@ -7,6 +7,7 @@ from typing import Any
 
 import dask
 
+from dmkc.data import passes
 from dmkc.data.entry import is_of
 from dmkc.errors import UserError, UserTypeError
 
@@ -49,4 +50,5 @@ def of_parts(frame: Any, function: Callable[[Any], Any]) -> list[Any]:
     if not is_lazy(frame):
         return [function(frame)]
     ask = dask.delayed(function, pure=False)
-    return list(dask.compute(*[ask(part) for part in frame.to_delayed()]))
+    with passes.counted():
+        return list(dask.compute(*[ask(part) for part in frame.to_delayed()]))

@@ -115,7 +115,7 @@ class MarginClusterer(KernelClusterer):
             return None
         m, settings, scores, seed = high, job.own, None, job.seed
         if low < high:
-            job.progress.say(f"choosing a number of clusters between {low} and {high}")
+            job.progress.begin(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
             m, settings, scores = (
                 choice.n_clusters,
