@@ -286,7 +286,7 @@ def run_in_terminal(words, folder):
 
 
 def test_a_command_in_a_terminal(tmp_path):
-    X = make_blobs(2000, 4, 3, seed=0)[0]
+    X = make_blobs(250, 4, 3, seed=0)[0]
     pd.DataFrame(X, columns=list("abcd")).to_csv(tmp_path / "x.csv", index=False)
     words = ("fit", "x.csv", "--seed", "0", "--out", "run", "--no-report")
     code, text = run_in_terminal(words, tmp_path)
@@ -297,5 +297,6 @@ def test_a_command_in_a_terminal(tmp_path):
     lines = text.replace("\r", "").split("\n")
     assert any(line.startswith("clusters ") or "\x1b[2Kclusters " in line for line in lines)
     assert "\x1b[?25l" not in text  # the cursor is left alone
-    code, text = run_in_terminal((*words, "--force", "--quiet"), tmp_path)
-    assert code == 0 and "\x1b" not in text and "dmkc:" not in text
+    words = ("predict", "run", "x.csv", "--out", "labels.csv", "--quiet")
+    code, text = run_in_terminal(words, tmp_path)
+    assert code == 0 and "\x1b[2K" not in text and "dmkc:" not in text and "cluster 0" in text

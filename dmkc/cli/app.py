@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import importlib
 import os
 import sys
@@ -17,6 +16,7 @@ from typing import Any, NoReturn
 from dmkc import display
 from dmkc.cli.common import Commands, Failure, add_name, is_full, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
+from dmkc.cli.speaking import meant, said
 from dmkc.errors import UserError
 from dmkc.showing import one_line
 from dmkc.version import __version__
@@ -78,6 +78,14 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", Formatter)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(**kwargs)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say which choice may have been meant."""
+        if action.choices is not None and value not in action.choices:
+            what = "/".join(action.option_strings) or (action.metavar or action.dest)
+            known = list(action.choices)
+            hint = meant(value, known, "{}") or f" Known are {', '.join(map(str, known))}."
+            raise UserError(f"{value!r} is no {str(what).lower()}.{hint}")
 
     def error(self, message: str) -> NoReturn:
         text = message.rstrip(".")
@@ -169,10 +177,9 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
     args, unknown = parser.parse_known_args(words)
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
-        comma = "" if unknown[0].startswith("-") else "; lists are written with commas: a,b"
-        hint = f"; did you mean {close[0]}?" if close else f"{comma} (see {_prog(args)} --help)."
-        raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
+        comma = "" if unknown[0].startswith("-") else " (lists are written with commas: a,b)"
+        hint = meant(unknown[0].partition("=")[0], known, "{}") or f" See {_prog(args)} --help."
+        raise UserError(f"Unknown argument {unknown[0]!r}{comma}.{hint}")
     args.words = words
     if args.run is None:
         _deepest(parser, args).print_help(sys.stderr)
@@ -208,7 +215,7 @@ def _plain_warnings() -> Iterator[None]:
             warnings.simplefilter("ignore", kind)
 
         def show(message: Any, *_: Any, **__: Any) -> None:
-            text = one_line(" ".join(str(message).split()))
+            text = one_line(" ".join(said(message).split()))
             print(f"dmkc: warning: {text}", file=sys.stderr)
 
         warnings.showwarning = show

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dmkc.cli.speaking import said
 from dmkc.errors import UserError
 from dmkc.showing import one_line, printable
 
@@ -55,7 +56,7 @@ def sentence(problem: BaseException) -> str:
     elif isinstance(problem, MemoryError):
         text = f"The memory does not suffice ({problem or 'no details'})."
     else:
-        text = str(problem) or type(problem).__name__
+        text = said(problem) or type(problem).__name__
     # Our own sentences are one line, so that a line break can only be part of a name.
     text = one_line(text if isinstance(problem, UserError) else " ".join(text.split()))
     return text if text.endswith((".", "?", "!")) else f"{text}."
@@ -94,7 +95,9 @@ def define(
 def add_voice(parser: argparse.ArgumentParser) -> None:
     """How much is said while a command runs."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--quiet", action="store_true", help="say nothing while running")
+    group.add_argument(
+        "--quiet", action="store_true", help="say nothing while running, but for errors"
+    )
     group.add_argument("--verbose", action="store_true", help="a line for every scan")
 
 

@@ -22,7 +22,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     define(parser, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
-    parser.add_argument("--quiet", action="store_true", help="say nothing while running")
+    parser.add_argument(
+        "--quiet", action="store_true", help="say nothing while running, but for errors"
+    )
     add_method(parser)
 
 

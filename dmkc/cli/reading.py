@@ -14,6 +14,7 @@ import pandas as pd
 
 from dmkc.cli.raw import COMPRESSED, UNPACKING, check_unpacked, opened, taken_from_pipe
 from dmkc.cli.runs import is_run_folder
+from dmkc.cli.speaking import meant
 from dmkc.data.lazy import fixed
 from dmkc.errors import UserError
 
@@ -147,7 +148,7 @@ def find_column(name: Any, there: Sequence[Any]) -> Any:
     if isinstance(name, str) and name.isdigit() and int(name) in there:
         return int(name)
     shown = ", ".join(map(str, there[:20])) + (", ..." if len(there) > 20 else "")
-    raise UserError(f"There is no column {name!r}; the columns are {shown}.")
+    raise UserError(f"There is no column {name!r}; the columns are {shown}.{meant(name, there)}")
 
 
 def suffix_of(path: str) -> str:

@@ -38,7 +38,7 @@ from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.data import Rows, as_rows
-from dmkc.errors import UserError
+from dmkc.errors import Marked, UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
@@ -48,7 +48,7 @@ from dmkc.typing import PerRow, RandomState, TableLike
 ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
 EXACTNESS = ("tol", "max_iter")
 """Parameters that refits of some rows do without: they are about all rows, or about digits."""
-MORE_ITER = "increase max_iter or tol."
+MORE_ITER = "increase `max_iter` or `tol`."
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,10 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         fit = learned.fit
         if not fit.converged:
             warnings.warn(
-                f"{type(self).__name__} stopped before it converged ({fit.reason}); "
-                f"{self._advice(fit.reason)}",
+                Marked(
+                    f"{type(self).__name__} stopped before it converged ("
+                    f"{fit.reason.replace('max_iter', '`max_iter`')}); {self._advice(fit.reason)}"
+                ),
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -293,7 +295,7 @@ class KernelClusterer(Clusterer[Prepared]):
     def _check_parameters(self) -> None:
         self._feature_settings(0)
         if self.polish and self.train_rows is None:
-            raise UserError("polish goes with train_rows: without it all rows are trained on.")
+            raise UserError("`polish` goes with `train_rows`: without it all rows are trained on.")
         self._own_settings(None)
 
     def _prepare(self, job: Job) -> Prepared:

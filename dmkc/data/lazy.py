@@ -158,7 +158,7 @@ def _with_known_chunks(array: da.Array) -> da.Array:
         known.compute_chunk_sizes()
     except Exception as error:
         raise UserError(
-            f"The chunk sizes of X are unknown and computing them failed ({error}); make X from "
+            f"The chunk sizes of `X` are unknown and computing them failed ({error}); make X from "
             "chunks of known shape, or call X.compute_chunk_sizes() first."
         ) from error
     return known

@@ -160,7 +160,7 @@ def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Pla
     if is_recording():
         raise UserError(
             "A plan inside dmkc.checkpoint would be recorded as part of the run: plan before it, "
-            "with journal=True."
+            "with `journal=True`."
         )
     _check_plannable(estimator)
     began = time.perf_counter()
@@ -255,7 +255,7 @@ def _check_plannable(estimator: Any) -> None:
     ):
         if there:
             raise UserError(
-                f"A plan is made from fits of some of the rows, for which the given {name} does "
+                f"A plan is made from fits of some of the rows, for which the given `{name}` does "
                 "not hold: leave it out for the plan."
             )
 

@@ -399,7 +399,7 @@ def _engine(client: MaybeClient) -> Engine:
         except ValueError:
             return ThreadEngine()
     if not isinstance(client, Client):
-        raise UserTypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+        raise UserTypeError(f"`client` must be a distributed.Client, not {type(client).__name__}.")
     if client.status != "running":
         raise UserError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)

@@ -86,9 +86,9 @@ def gather(
             scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
         )
     if not is_open(estimator.init):
-        raise UserError("The start is chosen with the other parameters: leave init out.")
+        raise UserError("The start is chosen with the other parameters: leave `init` out.")
     if estimator.threshold != "unit":
-        raise UserError("Candidates have a unit threshold: leave threshold out, or give C.")
+        raise UserError("Candidates have a unit threshold: leave `threshold` out, or give `C`.")
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
@@ -139,7 +139,7 @@ def _take(
     n, d = rows.n_rows, rows.n_columns
     asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
     if len(asked) and asked.max() >= n:
-        raise UserError(f"An answer names row {asked.max()}, but X has {n} rows.")
+        raise UserError(f"An answer names row {asked.max()}, but `X` has {n} rows.")
     size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
     positions = np.union1d(sample_positions(n, size, seed), asked)
     grid = engine.grid(n, scan_width(rows))
@@ -151,7 +151,7 @@ def _take(
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         raise UserError(
-            "Input X contains NaN or infinite (inf) value(s): fill in or drop these rows before "
+            "Input `X` contains NaN or infinite (inf) value(s): fill in or drop these rows before "
             "clustering."
         )
     if sample_weight is not None:

@@ -81,7 +81,7 @@ class TableColumns(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what is made of the columns of `X`; a lazy frame is read once."""
         if self.missing not in MISSING:
-            raise UserError(f"missing must be one of {', '.join(MISSING)}, not {self.missing!r}.")
+            raise UserError(f"`missing` must be one of {', '.join(MISSING)}, not {self.missing!r}.")
         frame = as_frame(X)
         self.summaries_ = summaries(frame)
         self.recipe_ = Recipe.decided(

@@ -24,7 +24,7 @@ def as_frame(X: Any) -> Any:
         found = X.to_dataframe()
     else:
         raise UserTypeError(
-            f"X is a {type(X).__name__}, which has no columns of different kinds; pass a pandas, "
+            f"`X` is a {type(X).__name__}, which has no columns of different kinds; pass a pandas, "
             "Dask or polars DataFrame, or an xarray Dataset of 1-D variables."
         )
     names = list(found.columns)

@@ -206,7 +206,7 @@ class MultipleKernelClustering(MarginClusterer):
         values = [getattr(self, name) for name in self.selectable]
         if not any(isinstance(value, str) and value == "auto" for value in values):
             if len(answers):
-                raise UserError('answers settle a choice: leave a parameter "auto".')
+                raise UserError('`answers` settle a choice: leave a parameter "auto".')
             super().fit(X, sample_weight=sample_weight)
             self.confidence_, self.alternatives_ = None, None
             return self
