@@ -390,6 +390,13 @@ def surface_of(stream: Any) -> Surface:
     return Terminal(stream) if is_live(stream) else Plain(stream)
 
 
+def close() -> None:
+    """Show nothing more, such as before somebody is asked something."""
+    display = _current.get()
+    if display is not None:
+        display.close()
+
+
 @contextlib.contextmanager
 def hidden() -> Iterator[None]:
     """Show nothing of what is done inside the `with` block."""

@@ -159,10 +159,26 @@ def say(text: str, quiet: bool = False) -> None:
 
 def print_pairs(pairs: Facts) -> None:
     """Names and values in two columns."""
-    lines = [(printable(name), printable(shown(value))) for name, value in pairs]
+    lines = [
+        (printable(name), printable(shown(value) + _meaning(name, value))) for name, value in pairs
+    ]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
         print(f"{name:<{width}}  {value}".rstrip())
+
+
+def _meaning(name: str, value: Any) -> str:
+    """What a number says that nobody knows by its name."""
+    if not isinstance(value, float | int):
+        return ""
+    from dmkc.selection.scores import SURE
+    from dmkc.selection.structure import EVIDENCE
+
+    known = {
+        "confidence": f"of 1; below {SURE:g} other clusterings fit as well, see the alternatives",
+        "evidence": f"standard deviations; below {EVIDENCE:g} there may be no clusters at all",
+    }
+    return f" ({known[name]})" if name in known else ""
 
 
 def shown(value: Any) -> str:

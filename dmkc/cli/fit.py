@@ -43,6 +43,7 @@ from dmkc.cli.options import (
     resolve,
 )
 from dmkc.cli.recipes import Table
+from dmkc.cli.rownames import RowNames
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import add_input, input_name, open_table
 from dmkc.clusterers.estimator import Facts, RowClusterer
@@ -189,10 +190,10 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
     cls, values = estimator_of(order)
-    known = answers_of(args)
-    if known and not any(order.parameters[name] == "auto" for name in cls.selectable):
+    if args.answers and not any(order.parameters[name] == "auto" for name in cls.selectable):
         raise UserError("--answers settle a choice: leave something open with --auto.")
     table = open_table(args, besides=columns_beside(args))
+    known = answers_of(args, RowNames(table))
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
     results.check_append(args.append, table.source)
@@ -319,6 +320,8 @@ def _write(
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
         found["metrics"] = all_metrics(truth, read_labels(str(folder / "labels.zarr")))
+    for name in model._per_row:
+        results.place_dropped(folder / f"{name.removesuffix('_')}.zarr", table.source)
     _show(found, folder)
     sys.stdout.flush()
     if not args.no_report:

@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> None:
         if shape == "zarr":
             write_stored_labels(labels, table.X, path, args.force)
             sizes, noise = cluster_sizes(path)
+            results.place_dropped(path, table.source)
         else:
             values = {results.LABEL: labels, **results.scored(model, table)}
             counts = results.write_table(

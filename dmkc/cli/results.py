@@ -20,12 +20,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import zarr
 from dask.system import CPU_COUNT
 
-from dmkc.cli.labels import read_labels
+from dmkc.cli import runs
+from dmkc.cli.labels import MISSING, read_labels
 from dmkc.cli.reading import kind_of, read_csv
 from dmkc.cli.recipes import Source, Table
-from dmkc.display import advance
+from dmkc.display import advance, stage
 from dmkc.errors import UserError
 from dmkc.tables import Recipe, is_lazy
 from dmkc.writing import staged
@@ -131,6 +133,30 @@ def write_table(
         else:
             _write_parquet(fresh, _counted(parts, sizes))
     return sizes
+
+
+def place_dropped(path: Path, source: Source | None) -> None:
+    """Give every row of the original table its place in an array of those that were clustered.
+
+    Rows that were dropped are missing there: `MISSING`, or NaN among numbers that are not whole.
+    """
+    if source is None or source.n_rows == sum(source.kept_lengths):
+        return
+    stored: Any = zarr.open_array(store=path, mode="r")
+    missing: Any = MISSING if stored.dtype.kind in "iu" else np.nan
+    with stage("writing labels of all rows"), staged(path, replace=True) as fresh:
+        array = zarr.create_array(
+            store=fresh,
+            shape=(source.n_rows,),
+            chunks=(min(source.n_rows, CHUNK_ROWS),),
+            dtype=stored.dtype,
+            attributes=runs.mark("labels", missing=MISSING),
+        )
+        start = 0
+        for part in _table_parts({LABEL: da.from_zarr(stored)}, source, False, None):
+            values = part[LABEL].to_numpy(dtype=stored.dtype, na_value=missing)
+            array[start : start + len(values)] = values
+            start += len(values)
 
 
 def write_labels_of(model: Any, table: Table, folder: Path, shape: str, append: bool) -> None:

@@ -58,6 +58,12 @@ def mark(kind: str, **more: Any) -> dict[str, Any]:
     return {KEY: {"format": f"dmkc-{kind}", "version": 1, **more}}
 
 
+def marks(attributes: Any) -> dict[str, Any]:
+    """What dmkc wrote into the attributes of a store; nothing where it did not."""
+    found = dict(attributes).get(KEY)
+    return found if isinstance(found, dict) else {}
+
+
 def is_own_store(path: Path) -> bool:
     """Whether a folder is a Zarr store that dmkc wrote."""
     if is_model_file(path):

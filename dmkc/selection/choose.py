@@ -44,6 +44,8 @@ class Gathered:
     template: Any
     """An estimator with the parameters that were not open."""
     seed: int
+    row_names: list[str] | None = None
+    """What the rows are called, where not by their numbers."""
 
 
 @dataclass(frozen=True)

@@ -241,11 +241,14 @@ class Asking:
         known = f"{len(self.selection.answers)} answers"
         if self.pair is None:
             return f"<div>{known}; there is nothing left to ask.</div>"
-        i, j = self.pair
+        named = list(
+            zip(self.pair, map(html.escape, called(self.selection, *self.pair)), strict=True)
+        )
+        (_, i), (_, j) = named
         if self._show is None:
             shown = self.rows().to_html(float_format=lambda value: f"{value:.4g}")
         else:
-            cells = (f"<td>row {row}<br>{self._show(row)}</td>" for row in (i, j))
+            cells = (f"<td>row {name}<br>{self._show(row)}</td>" for row, name in named)
             shown = f"<table><tr>{''.join(cells)}</tr></table>"
         how = html.escape(".same(), .different() or .skip()")
         return f"<div>{known}. Do rows {i} and {j} belong together? Answer by {how}.{shown}</div>"
@@ -259,4 +262,14 @@ def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -
     order = np.argsort(-apart, kind="stable")[:most]
     names = names or [f"column {k}" for k in range(values.shape[1])]
     table = values[np.ix_(at, order)].T
-    return pd.DataFrame(table, index=[names[k] for k in order], columns=[f"row {i}", f"row {j}"])
+    titles = [f"row {name}" for name in called(selection, i, j)]
+    return pd.DataFrame(table, index=[names[k] for k in order], columns=titles)
+
+
+def called(selection: Selection, *rows: int) -> list[str]:
+    """What rows of the sample are called: by the index of X, where it has one."""
+    names = selection.gathered.row_names
+    return [
+        str(row) if names is None else names[int(np.searchsorted(selection.positions, row))]
+        for row in rows
+    ]

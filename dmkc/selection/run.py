@@ -102,7 +102,8 @@ def gather(
         names = None if rows.column_names is None else list(rows.column_names)
         with stage(f"fitting candidates to {len(values)} rows"):
             pool = make_pool(values, m, _ingredients(template), seed, names)
-        return Gathered(pool, values, names, positions, template, seed)
+        called = rows.container.row_labels(positions)
+        return Gathered(pool, values, names, positions, template, seed, called)
 
 
 def is_open(value: Any) -> bool:
