@@ -94,7 +94,9 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
             )
         values = classes.loc[frame[index]].to_numpy()
     else:
-        values = np.asarray(read_labels(truth))
+        stored = read_labels(truth, dropped=True)
+        masked = isinstance(stored, np.ma.MaskedArray)
+        values = stored.astype(object).filled(np.nan) if masked else np.asarray(stored)
         _check_lengths(len(frame), labels, len(values), truth)
     known = frame[column].notna().to_numpy() & ~pd.isna(values)
     return _numbers(frame[column][known]), _plain(values[known]), _left_out(known)

@@ -35,8 +35,8 @@ NOT_OPTIONS = ("client", "verbose")
 PREFIX = "parameter_"
 SHORT = {
     "input": ("INPUT", ".csv, .parquet, .feather, .zarr, .npy or .npz"),
-    "view": ("NAME=FILE", "instead of INPUT, one of several files with the same rows"),
     "out": ("FOLDER", "folder of the results: labels, model, metrics, report"),
+    "select out": ("FILE.yaml", "write the choice there, for dmkc fit --params"),
     "resume": ("FOLDER", "go on with a run that was ended early"),
     "truth": ("FILE", "true classes to compare with, or a column of INPUT"),
     "ask": ("N", "ask about pairs of rows, at most N times"),
@@ -210,7 +210,7 @@ def _shorten(parser: argparse.ArgumentParser, command: str) -> None:
         if action.dest not in SHORT or (action.dest == "answers" and command != "select"):
             action.help = argparse.SUPPRESS
             continue
-        action.metavar, action.help = SHORT[action.dest]
+        action.metavar, action.help = SHORT.get(f"{command} {action.dest}", SHORT[action.dest])
         if action.dest.startswith(PREFIX):
             action.option_strings = action.option_strings[:1]
     listed = "\n".join(f"  {name:<15} {cls.summary}" for name, cls in ESTIMATORS.items())

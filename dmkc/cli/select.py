@@ -49,9 +49,7 @@ WORDS = "[y]es, [n]o, [s]kip, [q]uit"
 
 def add(parser: argparse.ArgumentParser) -> None:
     define(parser, EXAMPLE, run)
-    parser.usage = (
-        "dmkc select INPUT [--out FILE] [--ask [N]] [--answers FILE] [options of dmkc fit]"
-    )
+    parser.usage = "dmkc select INPUT [--out FILE] [--ask --answers FILE] [options of fit]"
     parser.add_argument(
         "--out", metavar="FILE", help="write the choice, for dmkc fit --params: a .yaml file"
     )
@@ -129,11 +127,14 @@ def write_choice(
         "kernels": [kernel_to_json(kernel) for kernel in best.kernels],
         "C": float(best.C),
         "init": str(labels),
+        "balance": best.balance,
     }
-    if found.template.n_clusters == 2:
-        values["balance"] = best.balance
     write_text(path, params_text(values, f"dmkc {__version__} select of {input_name(args)}"))
-    say(f"fit it to all rows: dmkc fit {args.input or 'INPUT'} --params {args.out}", args.quiet)
+    say(
+        f"fit it to all rows, with the same options for the input: dmkc fit "
+        f"{args.input or '--view ...'} --params {args.out} --out run",
+        args.quiet,
+    )
 
 
 def _target(text: str, force: bool) -> Path:

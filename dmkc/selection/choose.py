@@ -177,7 +177,7 @@ class Selection:
             "C": chosen.C,
             "init": chosen.model,
         }
-        if self.template.n_clusters == 2:
+        if self.template.n_clusters == 2 or self.template.balance == "auto":
             parameters["balance"] = chosen.balance
         return type(self.template)(**self.template.get_params(deep=False) | parameters)
 
