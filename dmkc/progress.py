@@ -149,15 +149,16 @@ class Progress:
 
         return tell
 
-    def note(self, text: str, detail: str, **values: Any) -> None:
-        """A scan of another kind, what is known of it, and the values to remember."""
+    def note(self, text: str, **values: Any) -> None:
+        """A scan of another kind, such as "step 3: inertia 5", and the values to remember of it."""
         self.notes.append({**values, "seconds": time.perf_counter() - self.began})
-        self._tell(self.notes[-1], text, detail, None)
+        what, _, detail = text.partition(": ")
+        self._tell(self.notes[-1], what, detail, None)
 
     def _tell(self, known: NamedValues, text: str, detail: str, left: float | None) -> None:
         """Tell listeners and the display of a scan."""
         _listener.get()(known)
-        start, on = known["start"], known["on"]
+        start, on = known.get("start", ""), known.get("on", "all")
         self._scans[start, on] += 1
         if self._display is None:
             return
@@ -173,7 +174,8 @@ class Progress:
         self._stage.tell(detail, text=text, steps=steps, left=None if steps else left)
         if self._verbose > 1:
             rest = "" if left is None else f", about {left:.0f} s left in this round"
-            self._display.line(f"{text}: {detail}, {known['seconds']:.1f} s{rest}")
+            shown = ", ".join(part for part in (detail, f"{known['seconds']:.1f} s") if part)
+            self._display.line(f"{text}: {shown}{rest}")
 
     def history(self) -> list[NamedValues]:
         """All records as plain dictionaries."""

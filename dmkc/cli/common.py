@@ -175,8 +175,8 @@ def _meaning(name: str, value: Any) -> str:
     from dmkc.selection.structure import EVIDENCE
 
     known = {
-        "confidence": f"of 1; below {SURE:g} other clusterings fit as well, see the alternatives",
-        "evidence": f"standard deviations; below {EVIDENCE:g} there may be no clusters at all",
+        "confidence": f"of 1; below {SURE:g} others fit too",
+        "evidence": f"below {EVIDENCE:g} there is none",
     }
     return f" ({known[name]})" if name in known else ""
 

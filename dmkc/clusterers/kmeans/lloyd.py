@@ -71,8 +71,7 @@ def reporter(progress: Progress, on: str) -> Report:
 
     def report(name: str, run: Run) -> None:
         progress.note(
-            f"{on} rows, {name}, step {run.n_iter}",
-            f"inertia {run.inertia:.6g}",
+            f"{on} rows, {name}, step {run.n_iter}: inertia {run.inertia:.6g}",
             start=name,
             on=on,
             round=run.n_iter,
