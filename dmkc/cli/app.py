@@ -118,10 +118,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     try:
-        with tidy_end(), _shown(words), _plain_warnings():
+        with tidy_end(), _shown(words) as loading, _plain_warnings():
             args = _parse(words)
             if args is None:
                 return 2
+            loading.tell("", text=COMMANDS[args.command].text)
             args.run(args)
             sys.stdout.flush()
         return 0
@@ -145,19 +146,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextlib.contextmanager
-def _shown(words: list[str]) -> Iterator[None]:
+def _shown(words: list[str]) -> Iterator[display.Stage]:
     """Show what the command does while it runs, from before its libraries are loaded."""
     command = COMMANDS.get(_chosen(words))
+    shows = "" if command is None or SILENT & set(words) else command.shows
     live = display.is_live(sys.stderr) and "--verbose" not in words
-    if command is None or not command.shows or SILENT & set(words):
-        yield
-    elif live or command.shows == "always":
-        surface = display.Terminal(sys.stderr) if live else display.Plain(sys.stderr)
-        with display.shown_on(surface) as shown:
-            shown.begin("loading libraries", told=False)
-            yield
-    else:
-        yield
+    if not (shows == "always" or (shows == "terminal" and live)):
+        yield display.Stage(None, "")
+        return
+    surface = display.Terminal(sys.stderr) if live else display.Plain(sys.stderr)
+    with display.shown_on(surface) as shown:
+        yield shown.begin("loading libraries", told=False)
 
 
 def _chosen(words: list[str]) -> str:

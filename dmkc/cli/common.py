@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dmkc.cli.speaking import said
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.showing import one_line, printable
 
@@ -135,7 +136,8 @@ def client_of(args: argparse.Namespace) -> Iterator[MaybeClient]:
     with contextlib.ExitStack() as stack:
         try:
             checked = clusters.read(config)
-            client = stack.enter_context(clusters.open(checked))
+            with stage("starting the cluster"):
+                client = stack.enter_context(clusters.open(checked))
         except clusters.ClusterError as problem:
             kind = UserError if args.scheduler is not None else Failure
             raise kind(str(problem)) from problem

@@ -26,7 +26,16 @@ from dmkc.writing import write_text
 
 SCRIPT, CONFIG = "job.sh", "cluster.yaml"
 EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/slurm.yaml"
-ENDS = ("verdict", "method", "rows", "clusters", "cluster_sizes", "noise_rows", "seconds")
+ENDS = (
+    "verdict",
+    "method",
+    "objective",
+    "rows",
+    "clusters",
+    "cluster_sizes",
+    "noise_rows",
+    "seconds",
+)
 """What is said of a finished run; `seconds` are those of its fit."""
 SHOWN = ("round", "scans", "objective", "gap", "changed", "seconds")
 
