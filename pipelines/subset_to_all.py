@@ -1,10 +1,11 @@
 """Train on a subset, label everything: rows in Zarr to labels in Zarr.
 
-    python pipelines/subset_to_all.py --rows 20_000_000 --train-rows 100_000 --out work
+    python pipelines/subset_to_all.py --rows 100_000_000 --train-rows 100_000 --out work
 
 Generates ringnorm rows into a Zarr store (replace that step by your own store), trains on a uniform
-subset in memory, labels all rows on two worker processes and evaluates block by block.  Nothing of
-the size of the data is ever in one process.
+subset in memory, with --polish also for some rounds on all rows, labels all rows on two worker
+processes and evaluates block by block.  Nothing of the size of the data is ever in one process.
+Rows that an earlier run has generated in the folder are used again.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def store(array: da.Array, path: Path) -> None:
     array.to_zarr(str(path), overwrite=True)
 
 
-def run(n: int, train_rows: int, out: Path, memory: str) -> dict[str, Any]:
+def run(n: int, train_rows: int, out: Path, memory: str, polish: int = 0) -> dict[str, Any]:
     """The whole pipeline; returns times in seconds, peaks in bytes and the accuracy."""
     out.mkdir(parents=True, exist_ok=True)
     rows, truth, labels = out / "rows.zarr", out / "truth.zarr", out / "labels.zarr"
@@ -61,15 +62,17 @@ def run(n: int, train_rows: int, out: Path, memory: str) -> dict[str, Any]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        X, y = make_ringnorm(n, seed=0, chunks=CHUNK)
-        timed("generate", times, lambda: (store(X, rows), store(y, truth)))
-        model = MultipleKernelClustering(random_state=0, train_rows=train_rows)
+        if not truth.exists():
+            X, y = make_ringnorm(n, seed=0, chunks=CHUNK)
+            timed("generate", times, lambda: (store(X, rows), store(y, truth)))
+        model = MultipleKernelClustering(random_state=0, train_rows=train_rows, polish=polish)
         timed("train", times, lambda: model.fit(str(rows)))
         timed("label", times, lambda: store(model.labels_, labels))
         pair = da.from_zarr(str(truth)), da.from_zarr(str(labels))
         quality = timed("evaluate", times, lambda: accuracy(*pair))
         peaks = sorted(client.run(peak).values())
-    result = {"rows": n, "train rows": train_rows, "times": times, "accuracy": quality}
+    result = {"rows": n, "train rows": train_rows, "polish": polish}
+    result |= {"times": times, "accuracy": quality, "scans": model.n_scans_}
     return result | {"worker peaks": peaks, "coordinator peak": peak()}
 
 
@@ -84,11 +87,12 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=whole, default=20_000_000)
     parser.add_argument("--train-rows", type=whole, default=100_000)
+    parser.add_argument("--polish", type=int, default=0, help="rounds on all rows")
     parser.add_argument("--memory", default="1GB", help="memory limit of each worker")
     parser.add_argument("--out", type=Path, default=Path("subset-to-all"))
     options = parser.parse_args()
     os.umask(0o077)
-    result = run(options.rows, options.train_rows, options.out, options.memory)
+    result = run(options.rows, options.train_rows, options.out, options.memory, options.polish)
     (options.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 

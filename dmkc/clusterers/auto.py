@@ -49,7 +49,8 @@ class AutoClustering(RowClusterer):
     numbers_ : list of dict, one per number of clusters that was tried.
     alternatives_ : list of dict, `method` and `parameters` of other clusterings that differ
         clearly from the chosen one; see `alternative`.
-    cut_ : list of str, candidates that `max_seconds` has cut.
+    cut_ : list of str, candidates that were left out: too much work for a sample of this size (by
+        an estimate, so that the same rows give the same labels), or cut by `max_seconds`.
     objective_, start_, n_iter_, converged_, history_, model_ : of the chosen estimator.
     n_scans_ : int, passes over all rows.
 
@@ -79,7 +80,7 @@ class AutoClustering(RowClusterer):
             Number(above=0.0, none=True),
             None,
             """After so many seconds no more candidates are begun; `cut_` names those that were
-            not.  None tries all, so that the same seed gives the same labels.""",
+            not.  With None the same seed gives the same labels.""",
         ),
         *shared.RUNNING,
     )

@@ -54,7 +54,7 @@ class Chosen:
     alternatives: list[Recipe]
     """Other clusterings that differ from the chosen one and from each other."""
     cut: list[str]
-    """Candidates that a limit of time has cut."""
+    """Candidates that would have been too much work, or that a limit of time has cut."""
 
     @property
     def is_evident(self) -> bool:
@@ -64,7 +64,7 @@ class Chosen:
         if not self.records:  # one cluster, for which there is nothing to choose
             return ADVICE[self.verdict]
         tried = f"Of {len(self.records)} candidates {self.recipe} was chosen."
-        late = f" {len(self.cut)} more were cut by max_seconds." if self.cut else ""
+        late = f" {len(self.cut)} more were left out, to save time." if self.cut else ""
         return f"{ADVICE[self.verdict]} {tried}{late}"
 
 

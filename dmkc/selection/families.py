@@ -52,12 +52,14 @@ SMALL = 0.5
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 K_MEANS = "k-means"
+FROM_A_MIXTURE = "margin from a mixture"
 WITNESS = "mixture"
 """A family that is asked, and never chosen: nothing here could label new rows as it does."""
 MANY_PAIRS = 0.1
 """Share of the columns of two values from which on candidates look at the others alone."""
-MOST_WORK = 4e8
-"""Rows x columns x columns up to which candidates with costly starts take part."""
+MOST_WORK = 8.0
+"""Seconds of an ordinary core that all candidates may take by their estimates, made before the
+start: what is cut does not depend on the machine."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,14 @@ class Recipe:
     method: str
     parameters: dict[str, Any]
     family: str
+    costs: float = 1.0
+    """How many times the work of k-means it is, about."""
+
+    def seconds(self, n_rows: int, n_columns: int) -> float:
+        """What it may take of an ordinary core; from fits of 500 to 2000 rows, 5 to 784 columns."""
+        widths = n_columns / 4 + 2 * self.parameters["n_clusters"] + 50
+        mixture = 1e-8 * n_columns**2 if self.family == FROM_A_MIXTURE else 0.0
+        return n_rows * (1e-7 * self.costs * widths + mixture)
 
     def estimator(self, **more: Any) -> Any:
         return ESTIMATORS[self.method](**self.parameters | more)
@@ -87,7 +97,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Candidates that were fitted, and those that a limit of time has cut."""
+    """Candidates that were fitted, and those that were cut: too much work, or out of time."""
 
     candidates: list[Candidate]
     cut: list[Recipe] = field(default_factory=list)
@@ -126,12 +136,12 @@ class Judged:
     def confidence(self) -> float:
         """How sure the best one is, 0 to 1.
 
-        Either other families find its clusters, k-means not least; or there are valleys between
-        them that are clearer than those of any different clustering.
+        Either other families find its clusters, and so does k-means, however columns are scaled;
+        or there are valleys between them that are clearer than those of any different clustering.
         """
         best = self.order[0]
         plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
-        agreed = min(self.agreement[best], max(self.together[best, plain], default=0.0) ** 2)
+        agreed = min(self.agreement[best], *self.together[best, plain]) if plain else 0.0
         leak = 1.0 - self.clearness + FLOOR
         rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
         least = self.together[best, rivals].min() if rivals.any() else 0.0
@@ -152,37 +162,52 @@ class Judged:
         ]
 
 
-def recipes(n_clusters: int, work: float, few: Sequence[int] = ()) -> list[Recipe]:
-    """What is tried, in order of promise; costly ones only where they are cheap enough.
+def recipes(n_clusters: int, few: Sequence[int] = ()) -> list[Recipe]:
+    """What is tried, in order of promise.
 
     `few` are columns that some candidates see alone: those that are not of two values.
     """
-    each: list[tuple[str, str, dict[str, Any]]] = [("kmeans", K_MEANS, {"n_init": 10})]
-    each += [("spectral", "graph", {"neighbours": size}) for size in GRAPH_SIZES]
+    each: list[tuple[str, str, float, dict[str, Any]]] = [("kmeans", K_MEANS, 1, {"n_init": 10})]
+    each += [("spectral", "graph", 10, {"neighbours": size}) for size in GRAPH_SIZES]
     each += [
-        ("consensus", "consensus", {}),
-        ("mkc", "margin and graph", {"kernels": GRAPH_BANK}),
-        ("mkc", "margin", {}),
-        ("skmmc", "adaptive margin", {}),
-        ("kernel-kmeans", "kernel k-means", {}),
+        ("consensus", "consensus", 45, {}),
+        ("mkc", "margin and graph", 15, {"kernels": GRAPH_BANK}),
+        ("mkc", "margin", 8, {}),
+        ("skmmc", "adaptive margin", 8, {}),
+        ("kernel-kmeans", "kernel k-means", 3, {}),
+        ("mkc", FROM_A_MIXTURE, 8, {"init": "mixture", "kernels": MIXTURE_BANK}),
     ]
-    if work <= MOST_WORK:
-        bank = {"init": "mixture", "kernels": MIXTURE_BANK}
-        each.append(("mkc", "margin from a mixture", bank))
     if len(few):
         line, graph = Linear(columns=tuple(few)), Neighbours(12, columns=tuple(few))
         each += [
-            ("kernel-kmeans", f"k-means {SOME_COLUMNS}", {"kernels": [line]}),
-            ("kernel-kmeans", f"graph {SOME_COLUMNS}", {"kernels": [graph]}),
-            ("mkc", f"margin and graph {SOME_COLUMNS}", {"kernels": [line, graph]}),
+            ("kernel-kmeans", f"k-means {SOME_COLUMNS}", 3, {"kernels": [line]}),
+            ("kernel-kmeans", f"graph {SOME_COLUMNS}", 10, {"kernels": [graph]}),
+            ("mkc", f"margin and graph {SOME_COLUMNS}", 15, {"kernels": [line, graph]}),
         ]
     found = [
-        Recipe(method, {"n_clusters": n_clusters, "scale": scale, **more}, family)
-        for method, family, more in each
+        Recipe(method, {"n_clusters": n_clusters, "scale": scale, **more}, family, costs)
+        for method, family, costs, more in each
         for scale in SCALES
     ]
     last = {"n_clusters": n_clusters, "scale": "standard"}
-    return [*found, Recipe("odm", last, "margin distribution")]
+    return [*found, Recipe("odm", last, "margin distribution", 8)]
+
+
+def affordable(
+    wanted: Sequence[Recipe], n_rows: int, n_columns: int
+) -> tuple[list[Recipe], list[Recipe]]:
+    """The recipes that are tried, and those that would be too much work; never k-means."""
+    tried: list[Recipe] = []
+    cut: list[Recipe] = []
+    left = MOST_WORK
+    for recipe in wanted:
+        needs = recipe.seconds(n_rows, n_columns)
+        if needs <= left or recipe.family == K_MEANS:
+            tried.append(recipe)
+            left -= needs
+        else:
+            cut.append(recipe)
+    return tried, cut
 
 
 def as_it_is(rows: np.ndarray) -> TableLike:
@@ -206,12 +231,12 @@ def fitted(
 ) -> Fitted:
     """All candidates that can be fitted to these rows, and witnesses.
 
-    `form` brings rows into the form that the fit of all rows will have.  After `max_seconds` no
-    candidate is begun; the first, k-means, always is.
+    `form` brings rows into the form that the fit of all rows will have.  Which candidates are too
+    much work is known before the first; after `max_seconds` none is begun, but k-means always is.
     """
     found: list[Candidate] = []
     why: UserError | None = None
-    wanted = recipes(n_clusters, len(values) * values.shape[1] ** 2, _worth_a_look(values))
+    wanted, cut = affordable(recipes(n_clusters, _worth_a_look(values)), *values.shape)
     began, rows = time.monotonic(), form(values)
     with stage(f"fitting {len(wanted)} candidates to a sample") as told, _here_and_unheard():
         plain = within_bounds(values)
@@ -223,7 +248,7 @@ def fitted(
             told.advance(number, len(wanted), f"candidate {number + 1}: {recipe}")
             late = max_seconds is not None and time.monotonic() - began > max_seconds
             if late and number >= len(SCALES):
-                return Fitted(found, wanted[number:])
+                return Fitted(found, [*cut, *wanted[number:]])
             try:
                 model = recipe.estimator(random_state=seed).fit(rows)
             except UserError as problem:  # it is not made for such rows
@@ -232,7 +257,7 @@ def fitted(
             found.append(Candidate(recipe.family, recipe, np.asarray(model.labels_)))
     if why is not None and all(candidate.recipe is None for candidate in found):
         raise why
-    return Fitted(found)
+    return Fitted(found, cut)
 
 
 def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> Judged:

@@ -4,8 +4,10 @@ A clustering is cut well if few of the edges to nearest neighbours leave a clust
 the share of the edges of the worst cluster that do, divided by the share of rows outside.  The
 number of clusters is the one after which the leak rises most in proportion (a number too many must
 cut through a cluster).  Rows have clusters if they can be cut better than clouds of the same
-covariance that have none: normal, uniform along principal axes, and with heavy tails.  The columns'
-own distributions are never kept, for they keep clusters that show in one column.
+covariance that have none: normal, uniform along principal axes, and with heavy tails; and than
+clouds whose columns have the nearest distributions of one mode, so that skewed and very long tails
+are not taken for clusters.  The columns' own distributions are never kept, for they keep clusters
+that show in one column.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.optimize import isotonic_regression
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
@@ -25,6 +30,10 @@ from dmkc.typing import NamedValues
 
 ROWS = 500
 """Rows that are compared with clouds."""
+MOST_ROWS = 2000
+"""Rows whose cuts tell the number of clusters."""
+BLOCK = 1000
+"""Rows whose distances to all others are held at a time."""
 NUMBERS = (2, 3, 5, 8)
 """Numbers of clusters at which they are."""
 DRAWS = 6
@@ -33,6 +42,8 @@ EVIDENCE = 3.0
 """Standard deviations by which rows must be cut better than clouds of every kind."""
 LEAST_SPREAD = 0.1
 """Standard deviation of the logarithm of a leak, at least."""
+MODES = 9
+"""Places along a column, in equal steps of rank, at which its one mode may be."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
 TINY = 0.05
@@ -75,7 +86,8 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
     seed %= 2**32
     rows = telling(values)
     numbers = range(max(fewest, 2), min(most, len(rows) // 4) + 1)
-    return Structure(*evidence_of(rows, seed), _rises(rows, numbers, seed))
+    some = _some_of(rows, MOST_ROWS, np.random.default_rng([seed, 22]))
+    return Structure(*evidence_of(rows, seed), _rises(some, numbers, seed))
 
 
 def telling(values: np.ndarray) -> np.ndarray:
@@ -95,10 +107,15 @@ def telling_columns(values: np.ndarray) -> np.ndarray:
 
 def nearest_rows(rows: np.ndarray) -> np.ndarray:
     """The numbers of every row's nearest other rows."""
-    distances = euclidean_distances(rows, squared=True)
-    np.fill_diagonal(distances, np.inf)
     count = min(NEIGHBOURS, len(rows) - 1)
-    return np.argpartition(distances, count - 1, axis=1)[:, :count]
+    found = []
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        distances = euclidean_distances(some, rows, squared=True)
+        own = np.arange(len(some))
+        distances[own, start + own] = np.inf
+        found.append(np.argpartition(distances, count - 1, axis=1)[:, :count])
+    return np.concatenate(found)
 
 
 def leaks(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -110,37 +127,90 @@ def leaks(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.bincount(numbers, weights=away) / sizes / outside
 
 
+def _some_of(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= most else rows[np.sort(rng.permutation(len(rows))[:most])]
+
+
 def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
     """How much better rows can be cut than the clouds they are most like, and the kind of these."""
     rng = np.random.default_rng([seed, 21])
-    if len(rows) > ROWS:
-        rows = rows[np.sort(rng.permutation(len(rows))[:ROWS])]
+    rows = _some_of(rows, ROWS, rng)
     numbers = [k for k in NUMBERS if len(rows) >= 8 * k]
     if not numbers or not np.ptp(rows, axis=0).any():
         return 0.0, "one point"
     own = _logs(rows, numbers, seed)
     best = np.inf, ""
-    spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
-    for number, (kind, draw) in enumerate(CLOUDS.items()):
-        advance(number, len(CLOUDS), f"{kind} clouds")
-        drawn = (draw(rng, (len(rows), len(axes))) * spread @ axes for _ in range(DRAWS))
-        clouds = np.array([_logs(cloud, numbers, seed) for cloud in drawn])
+    kinds = _clouds(rows, seed)
+    for number, (kind, draw) in enumerate(kinds.items()):
+        advance(number, len(kinds), f"{kind} clouds")
+        clouds = np.array([_logs(draw(rng), numbers, seed) for _ in range(DRAWS)])
         sizes = np.maximum(clouds.std(axis=0, ddof=1), LEAST_SPREAD)
         found = float(np.max((clouds.mean(axis=0) - own) / sizes))
         best = min(best, (found, kind))
     return best
 
 
-def _heavy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    scale = np.sqrt(3.0 / rng.chisquare(5, size=(shape[0], 1)))  # of variance 1
-    return rng.normal(size=shape) * scale
+Draw = Callable[[np.random.Generator], np.ndarray]
 
 
-CLOUDS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
-    "normal": lambda rng, shape: rng.normal(size=shape),
-    "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
-    "heavy-tailed": _heavy,
-}
+def _clouds(rows: np.ndarray, seed: int) -> dict[str, Draw]:
+    """How clouds of every kind are drawn that have the size and the covariance of some rows."""
+    spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
+    shape = len(rows), len(axes)
+
+    def heavy(rng: np.random.Generator) -> np.ndarray:
+        scale = np.sqrt(3.0 / rng.chisquare(5, size=(shape[0], 1)))  # of variance 1
+        return rng.normal(size=shape) * scale
+
+    along_axes: dict[str, Draw] = {
+        "normal": lambda rng: rng.normal(size=shape),
+        "uniform": lambda rng: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
+        "heavy-tailed": heavy,
+    }
+    found: dict[str, Draw] = {
+        kind: lambda rng, draw=draw: draw(rng) * spread @ axes for kind, draw in along_axes.items()
+    }
+    return found | {"of one mode": _of_one_mode(rows, seed)}
+
+
+def _of_one_mode(rows: np.ndarray, seed: int) -> Draw:
+    """Clouds whose columns have one mode each, correlated as the ranks of these rows are."""
+    n = len(rows)
+    scores = ndtri(rankdata(rows, axis=0) / (n + 1.0))
+    spread, axes = leading_components(scores, MOST_COMPONENTS, seed)
+    size = np.sqrt(np.square(spread) @ np.square(axes))
+    quantiles = np.stack([unimodal(column) for column in rows.T], axis=1)
+    at = np.linspace(0.0, 1.0, n)
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        drawn = ndtr(rng.normal(size=(n, len(axes))) * spread @ axes / np.where(size > 0, size, 1))
+        return np.stack(
+            [np.interp(u, at, q) for u, q in zip(drawn.T, quantiles.T, strict=True)], axis=1
+        )
+
+    return draw
+
+
+def unimodal(column: np.ndarray) -> np.ndarray:
+    """The quantiles of a column, moved as little as gives them a single mode.
+
+    Gaps between quantiles must fall up to the mode and rise after it: the least concave majorant
+    and the greatest convex minorant of the quantiles on its two sides (Grenander 1956).  Of several
+    modes the one that moves quantiles least, in ranks, is taken.
+    """
+    values = np.sort(column)
+    gaps, ranks = np.diff(values), np.linspace(0.0, 1.0, len(values))
+    best = np.inf, values
+    for mode in np.linspace(0, len(gaps), MODES).astype(int):
+        sides = [
+            isotonic_regression(side, increasing=rising).x
+            for side, rising in ((gaps[:mode], False), (gaps[mode:], True))
+            if len(side)
+        ]
+        moved = values[0] + np.concatenate([[0.0], np.cumsum(np.concatenate(sides))])
+        by = float(np.abs(np.interp(values, moved, ranks) - ranks).max())
+        best = min(best, (by, moved), key=lambda found: found[0])
+    return best[1]
 
 
 def _logs(rows: np.ndarray, numbers: Sequence[int], seed: int) -> np.ndarray:

@@ -2,15 +2,16 @@
 
     python pipelines/benchmarks/auto_noise.py [--draws 5]
 
-Noise is normal or uniform, in 2 to 50 columns and 200 to 20,000 rows.  Planted clusters are normal
-balls of equal or unequal size that k-means finds (adjusted Rand index above .9); of those that it
-does not find, others are drawn.
+Noise is normal, uniform, skewed or with long tails, in 2 to 50 columns and 200 to 20,000 rows.
+Planted clusters are normal balls of equal or unequal size that k-means finds (adjusted Rand index
+above .9); of those that it does not find, others are drawn.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -29,9 +30,19 @@ SAMPLE = 1000
 COMMAND = "python pipelines/benchmarks/auto_noise.py"
 
 
+NOISE: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(size=shape),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+    "Student's t, 3": lambda rng, shape: rng.standard_t(3, size=shape),
+    "Cauchy": lambda rng, shape: rng.standard_cauchy(size=shape),
+}
+
+
 def noise(kind: str, rng: np.random.Generator, n: int, d: int) -> np.ndarray:
     """A cloud without clusters, whose columns are correlated in every other draw."""
-    X = rng.normal(size=(n, d)) if kind == "normal" else rng.uniform(size=(n, d))
+    X = NOISE[kind](rng, (n, d))
     return X @ rng.normal(size=(d, d)) if rng.integers(2) else X
 
 
@@ -76,7 +87,7 @@ def main() -> None:
     draws = parser.parse_args().draws
     warnings.simplefilter("ignore")
     data = {
-        "noise": counts(noise, ("normal", "uniform"), draws),
+        "noise": counts(noise, tuple(NOISE), draws),
         "planted": counts(planted, ("equal", "unequal"), draws),
     }
     lines = []

@@ -124,7 +124,7 @@ def test_labels_do_not_depend_on_chunks():
     np.testing.assert_array_equal(np.asarray(cut.labels_), np.asarray(whole.labels_))
 
 
-FAMILIES = {recipe.family: recipe for recipe in recipes(3, 0.0)}
+FAMILIES = {recipe.family: recipe for recipe in recipes(3)}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -171,9 +171,23 @@ def test_a_limit_of_time_cuts_candidates_and_says_which():
     X, _ = balls([60, 60])
     model = make(2, max_seconds=1e-9).fit(X)
     assert {record["family"] for record in model.candidates_} == {"k-means"}
-    assert len(model.cut_) == len(recipes(2, 0.0)) - 2 and "spectral" in model.cut_[0]
+    assert len(model.cut_) == len(recipes(2)) - 2 and "spectral" in model.cut_[0]
     with pytest.raises(ValueError, match="max_seconds must be a number greater than 0"):
         make(2, max_seconds=0).fit(X)
+
+
+def test_too_much_work_is_cut_before_the_start_the_least_promising_first(monkeypatch):
+    all_of_them = recipes(3)
+    assert families.affordable(all_of_them, 1000, 20) == (all_of_them, [])
+    tried, cut = families.affordable(all_of_them, 1000, 6000)
+    assert sum(recipe.seconds(1000, 6000) for recipe in tried) <= families.MOST_WORK
+    assert [r.family for r in tried[:3]] == ["k-means", "k-means", "graph"] and len(cut) > 5
+    assert families.affordable(all_of_them, 10**9, 50)[0] == all_of_them[:2]
+    monkeypatch.setattr(families, "MOST_WORK", 0.01)
+    X, _ = balls([60, 60])
+    model = make(2).fit(X)
+    assert any("consensus" in name for name in model.cut_)
+    np.testing.assert_array_equal(make(2).fit(X).labels_, model.labels_)
 
 
 def test_a_run_that_is_taken_up_again_remembers_the_choice(tmp_path, monkeypatch):
