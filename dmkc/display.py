@@ -1,4 +1,4 @@
-"""What is going on, while it goes on: a live line in a terminal, a panel in a notebook, else lines.
+"""What is going on, while it goes on, on whatever surface it is drawn (`dmkc/surfaces.py`).
 
 Whoever works says which stage it is in.  How far a pass over rows has come is looked up whenever it
 is drawn, by a thread of its own, so that being shown costs the work next to nothing.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,10 +19,6 @@ from dmkc.showing import printable
 
 TICK_SECONDS = 0.5
 """How often a display is drawn, whatever happens."""
-DELAY_SECONDS = 0.5
-"""A terminal shows nothing of what takes less."""
-LINE_SECONDS = 5.0
-"""Between two lines about the same stage, at least."""
 LEAST_SHARE = 0.02
 """Before this share of a stage is done nothing is said of the time it will take."""
 NAME = "dmkc: "
@@ -75,6 +69,9 @@ class Surface(Protocol):
     eager: bool
     """Whether it is drawn when there is news, and not by the clock alone."""
 
+    def opened(self, lock: threading.RLock) -> contextlib.AbstractContextManager[None]:
+        """Whatever must be so while it is drawn on; `lock` is held by whoever draws."""
+
     def line(self, text: str) -> None:
         """A line that stays."""
 
@@ -102,19 +99,24 @@ class Stage:
         """Those done, all of them, and whether each is one pass over the rows."""
         self.end: float | None = None
         """When it may be over, where that was told."""
-        self.count: Count | None = None
+        self._pass: tuple[Count, float] | None = None
+        """What counts the parts of a pass over rows that runs now, and when that began."""
 
-    def advance(
-        self,
-        done: float,
-        of: float,
-        detail: str = "",
-        *,
-        passes: bool = False,
-        left: float | None = None,
-    ) -> None:
-        """So many of so many steps are done; `left` are the seconds that it will take, if known."""
-        self.tell(detail, steps=(done, of, passes), left=left)
+    def advance(self, done: float, of: float, detail: str = "") -> None:
+        """So many of so many steps are done."""
+        self.tell(detail, steps=(done, of, False))
+
+    @contextlib.contextmanager
+    def counting(self, count: Count) -> Iterator[None]:
+        """Have the parts of a pass looked up while it runs; the outermost counts."""
+        if self._display is None or self._pass is not None:
+            yield
+            return
+        self._pass = count, self._display.now()
+        try:
+            yield
+        finally:
+            self._pass = None
 
     def tell(
         self,
@@ -134,24 +136,23 @@ class Stage:
             if self._display.surface.eager:
                 self._display.tick()
 
-    def share(self) -> float | None:
-        parts, all_parts = (0, 0) if self.count is None else self.count()
-        within = None if all_parts <= 0 else min(parts / all_parts, 1.0)
-        if self.steps is None:
-            return within
-        done, of, passes = self.steps
-        part = within if passes and within is not None else 0.0
-        return min((done + part) / max(of, 1e-9), 0.99 if passes else 1.0)
-
     def view(self, now: float, since: float) -> View:
-        share, left = self.share(), None if self.end is None else max(self.end - now, 0.0)
-        spent = now - self.began
+        """How far it has come by now: in steps, or else in the pass that runs."""
+        running, steps, detail, began = self._pass, self.steps, self.detail, self.began
+        parts, of_all = (0, 0) if running is None else running[0]()
+        share = min(parts / of_all, 1.0) if of_all > 0 else None
+        if steps is not None:
+            done, of, passes = steps
+            if passes:
+                detail = f"{detail}, {parts} of {of_all} blocks" if of_all > 1 else detail
+                done += share or 0.0
+            share = min(done / max(of, 1e-9), 0.99 if passes else 1.0)
+        elif running is not None:
+            began = running[1]
+        left = None if self.end is None else max(self.end - now, 0.0)
+        spent = now - began
         if left is None and share is not None and share >= LEAST_SHARE and spent >= 1.0:
             left = spent * (1.0 - share) / share
-        detail = self.detail
-        if self.count is not None and self.steps is not None and self.steps[2]:
-            done, of = self.count()
-            detail = f"{detail}, {done} of {of} blocks" if of > 1 else detail
         return View(self.text, share, now - since, left, detail)
 
 
@@ -206,7 +207,7 @@ class Display:
         while not self._over.wait(TICK_SECONDS):
             try:
                 self.tick()
-            except (OSError, ValueError):  # the terminal is gone
+            except Exception:  # such as a terminal that is gone: the work goes on unseen
                 return
 
     def close(self) -> None:
@@ -218,141 +219,6 @@ class Display:
                     self.surface.clear()
 
 
-class Plain:
-    """Lines for a file or a pipe: one a stage, and now and then how far it has come."""
-
-    eager = False
-
-    def __init__(self, stream: Any, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._now = stream, now
-        self._last, self._said = now(), ""
-
-    def line(self, text: str) -> None:
-        self._last = self._now()
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
-
-    def begin(self, text: str) -> None:
-        self.line(f"{NAME}{text}")
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        return
-
-    def draw(self, view: View) -> None:
-        if self._now() - self._last >= LINE_SECONDS:
-            self.line(f"{NAME}{view.line()}")
-
-    def clear(self) -> None:
-        return
-
-
-class Terminal:
-    """Two live lines by rich; whatever else is printed appears above them."""
-
-    eager = False
-
-    def __init__(self, stream: Any, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._now, self._began = stream, now, now()
-        self._live: Any = None
-        self._console: Any = None
-        self.is_mid_line = False
-        """Whether something was printed that is no whole line yet."""
-
-    def line(self, text: str) -> None:
-        self.clear()
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
-
-    def begin(self, text: str) -> None:
-        return
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        return
-
-    def draw(self, view: View) -> None:
-        if self.is_mid_line or self._now() - self._began < DELAY_SECONDS:
-            return
-        if self._live is None:
-            from rich.live import Live
-
-            self._console = self._console or _console(self._stream)
-            self._live = Live(
-                console=self._console,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-        self._live.update(_drawn(view, self._console.width), refresh=True)
-
-    def clear(self) -> None:
-        live, self._live = self._live, None
-        if live is not None:
-            live.stop()
-
-
-def _console(stream: Any) -> Any:
-    from rich.console import Console
-
-    class Steady(Console):
-        """A console that leaves the cursor alone: a process that is killed could not restore it."""
-
-        def show_cursor(self, show: bool = True) -> bool:
-            return False
-
-    return Steady(
-        file=stream,
-        force_terminal=True,
-        force_jupyter=False,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-
-
-def _drawn(view: View, width: int) -> Any:
-    """Stage, bar and times; below them what is known beside."""
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    bar = ProgressBar(
-        total=1.0,
-        completed=view.share or 0.0,
-        width=20 if width >= 70 else 10,
-        complete_style="cyan",
-        finished_style="cyan",
-    )
-    grid = Table.grid(padding=(0, 1), expand=True)
-    grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    for _ in range(3):
-        grid.add_column(no_wrap=True)
-    share: list[Any] = [Text(""), Text("")] if view.share is None else [bar, Text(view.percent)]
-    grid.add_row(Text(f"{NAME}{view.stage}"), *share, Text(view.times))
-    if not view.detail:
-        return grid
-    return Group(grid, Text(f"  {view.detail}", style="dim", no_wrap=True, overflow="ellipsis"))
-
-
-class _Above:
-    """A stream of this process whose text appears above the live lines of a terminal."""
-
-    def __init__(self, stream: Any, display: Display, surface: Terminal) -> None:
-        self._stream, self._display, self._surface = stream, display, surface
-
-    def write(self, text: str) -> int:
-        with self._display.lock:
-            self._surface.clear()
-            if text:
-                self._surface.is_mid_line = not text.endswith("\n")
-            return int(self._stream.write(text))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
 _current: ContextVar[Display | None] = ContextVar("dmkc_display", default=None)
 
 
@@ -361,33 +227,20 @@ def current() -> Display | None:
     return _current.get()
 
 
-def is_live(stream: Any) -> bool:
-    """Whether a stream is a terminal that lines can be redrawn in."""
-    return bool(getattr(stream, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
-
-
 @contextlib.contextmanager
 def shown_on(surface: Surface) -> Iterator[Display]:
     """Show what is done inside the `with` block."""
-    display, streams = Display(surface), (sys.stdout, sys.stderr)
-    if isinstance(surface, Terminal):
-        sys.stdout, sys.stderr = (
-            _Above(each, display, surface) if is_live(each) else each for each in streams
-        )
+    display = Display(surface)
     token = _current.set(display)
-    display.run()
     try:
-        yield display
+        with surface.opened(display.lock):
+            display.run()
+            try:
+                yield display
+            finally:
+                display.close()
     finally:
-        display.close()
         _current.reset(token)
-        if isinstance(surface, Terminal):
-            sys.stdout, sys.stderr = streams
-
-
-def surface_of(stream: Any) -> Surface:
-    """A terminal, or plain lines."""
-    return Terminal(stream) if is_live(stream) else Plain(stream)
 
 
 def close() -> None:
@@ -428,16 +281,9 @@ def advance(done: float, of: float, detail: str = "") -> None:
         display.stages[-1].advance(done, of, detail)
 
 
-@contextlib.contextmanager
-def counting(count: Count) -> Iterator[None]:
-    """Have the parts of a pass over rows looked up while it runs; the outermost pass counts."""
+def counting(count: Count) -> contextlib.AbstractContextManager[None]:
+    """Have the parts of a pass over rows looked up while it runs, for the innermost stage."""
     display = _current.get()
-    shown = display.stages[-1] if display is not None and display.stages else None
-    if shown is None or shown.count is not None:
-        yield
-        return
-    shown.count = count
-    try:
-        yield
-    finally:
-        shown.count = None
+    if display is None or not display.stages:
+        return contextlib.nullcontext()
+    return display.stages[-1].counting(count)

@@ -6,6 +6,7 @@ notebook as it was last drawn.
 
 from __future__ import annotations
 
+import contextlib
 import html
 import math
 import sys
@@ -57,6 +58,10 @@ class Panel:
         """Remember one scan; it is drawn with what is said next."""
         self._stage = record["on"], record["start"]
         self._stages.setdefault(self._stage, []).append(record)
+
+    def opened(self, lock: Any) -> contextlib.AbstractContextManager[None]:
+        """Nothing has to be so while it is drawn."""
+        return contextlib.nullcontext()
 
     def line(self, text: str) -> None:
         """Show a sentence above the curves, at once."""

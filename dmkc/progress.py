@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dmkc import display
+from dmkc import display, surfaces
 from dmkc.panel import open_panel
 from dmkc.typing import NamedValues
 
@@ -104,8 +104,8 @@ class Progress:
     def _surface(self) -> display.Surface:
         stream = self._stream or sys.stderr
         if self._verbose > 1:
-            return display.Plain(stream)
-        return open_panel() or display.surface_of(stream)
+            return surfaces.Plain(stream)
+        return open_panel() or surfaces.surface_of(stream)
 
     def begin(self, text: str) -> None:
         """The fit is in another stage now."""

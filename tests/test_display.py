@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pty
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from dask import array as da
 
-from dmkc import AutoClustering, KMeans, MultipleKernelClustering, display
+from dmkc import AutoClustering, KMeans, MultipleKernelClustering, display, surfaces
 from dmkc.data import passes
 from dmkc.datasets import make_blobs
 
@@ -45,7 +46,7 @@ def terminal(clock, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
     screen = Screen()
-    return screen, display.Display(display.Terminal(screen, clock), clock)
+    return screen, display.Display(surfaces.Terminal(screen, clock), clock)
 
 
 def newest(screen):
@@ -63,6 +64,9 @@ class Told:
 
     def __init__(self):
         self.lines, self.stages, self.records, self.views = [], [], [], []
+
+    def opened(self, lock):
+        return contextlib.nullcontext()
 
     def line(self, text):
         self.lines.append(text)
@@ -107,7 +111,7 @@ def test_lines_stay_above_the_live_ones(terminal, clock):
     clock.now = 1.0
     shown.begin("reading")
     shown.tick()
-    above = display._Above(screen, shown, shown.surface)
+    above = surfaces._Above(screen, shown.surface, shown.lock)
     newest(screen)
     above.write("half")
     shown.tick()
@@ -133,7 +137,7 @@ def test_nothing_is_written_after_the_end(terminal, clock):
 
 def test_a_pipe_has_a_line_a_stage_and_few_more(clock):
     stream = io.StringIO()
-    shown = display.Display(display.Plain(stream, clock), clock)
+    shown = display.Display(surfaces.Plain(stream, clock), clock)
     first = shown.begin("reading x.csv")
     for second in range(1, 21):
         clock.now = float(second)
@@ -144,7 +148,7 @@ def test_a_pipe_has_a_line_a_stage_and_few_more(clock):
     lines = stream.getvalue().splitlines()
     assert lines[0] == "dmkc: reading x.csv" and lines[-1] == "dmkc: writing labels"
     assert lines[1] == "dmkc: reading x.csv: 25 %, 5 s, about 15 s left"
-    assert len(lines) == 2 + 20 // display.LINE_SECONDS
+    assert len(lines) == 2 + 20 // surfaces.LINE_SECONDS
 
 
 def test_the_innermost_stage_is_shown(clock):
@@ -177,14 +181,14 @@ def test_passes_of_dask_are_counted_while_they_run():
 
         def look(block):
             with lock:
-                seen.append(stage.share())
+                seen.append(stage.view(0.0, 0.0).share)
             return block
 
         with passes.counted():
             da.zeros(8, chunks=1).map_blocks(look, dtype=float, meta=np.empty(0)).compute(
                 scheduler="sync"
             )
-        assert stage.count is None
+        assert stage.view(0.0, 0.0).share is None
     assert seen[0] == 0.0 and seen == sorted(seen) and 0 < seen[-1] < 1
     with passes.counted():  # nobody watches
         assert da.zeros(3, chunks=1).sum().compute() == 0

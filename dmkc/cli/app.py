@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dmkc import display
+from dmkc import display, surfaces
 from dmkc.cli.common import Commands, Failure, add_name, is_full, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
 from dmkc.cli.speaking import meant, said
@@ -150,11 +150,11 @@ def _shown(words: list[str]) -> Iterator[display.Stage]:
     """Show what the command does while it runs, from before its libraries are loaded."""
     command = COMMANDS.get(_chosen(words))
     shows = "" if command is None or SILENT & set(words) else command.shows
-    live = display.is_live(sys.stderr) and "--verbose" not in words
+    live = surfaces.is_live(sys.stderr) and "--verbose" not in words
     if not (shows == "always" or (shows == "terminal" and live)):
         yield display.Stage(None, "")
         return
-    surface = display.Terminal(sys.stderr) if live else display.Plain(sys.stderr)
+    surface = surfaces.Terminal(sys.stderr) if live else surfaces.Plain(sys.stderr)
     with display.shown_on(surface) as shown:
         yield shown.begin("loading libraries", told=False)
 

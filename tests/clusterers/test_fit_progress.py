@@ -55,7 +55,7 @@ def test_a_line_for_every_scan(capsys):
 
 
 def test_without_a_terminal_there_is_a_line_a_stage(capsys, monkeypatch):
-    monkeypatch.setattr("dmkc.display.LINE_SECONDS", 1e9)  # on a machine that takes its time
+    monkeypatch.setattr("dmkc.surfaces.LINE_SECONDS", 1e9)  # on a machine that takes its time
     model = fit(verbose=1)
     lines = capsys.readouterr().err.splitlines()
     assert [line.removeprefix("dmkc: ").split()[0] for line in lines] == [
