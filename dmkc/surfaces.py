@@ -139,7 +139,9 @@ def _drawn(view: View, width: int) -> Any:
         complete_style="cyan",
         finished_style="cyan",
     )
+    # Ctrl-C, which a terminal shows as ^C, still has a place at the end of the line.
     grid = Table.grid(padding=(0, 1), expand=True)
+    grid.width = max(width - 3, 20)
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     for _ in range(3):
         grid.add_column(no_wrap=True)

@@ -102,7 +102,7 @@ def chosen_on(
     """The choice for some rows in memory."""
     seen = Structure(0.0, "few rows", [])
     if len(values) >= FEWEST_ROWS:
-        with stage("comparing a sample with rows without clusters"):
+        with stage("looking for clusters in a sample"):
             seen = structure(within_bounds(values), wanted.fewest, wanted.most, wanted.seed)
     k = wanted.fewest
     if wanted.fewest < wanted.most and seen.numbers:

@@ -25,7 +25,7 @@ import pandas as pd
 from common import write
 
 HERE = Path(__file__).resolve().parents[2]
-SECONDS = (0, 2, 10, 20, 40)
+SECONDS = (0, 2, 10, 20, 30, 45)
 WIDTH, HEIGHT = 80, 16
 LONGEST = 600.0
 FITS = {
@@ -86,7 +86,7 @@ class Pane:
 
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--rows", type=int, default=1_000_000)
+    words.add_argument("--rows", type=int, default=500_000)
     words.add_argument("--columns", type=int, default=8)
     asked = words.parse_args()
     if shutil.which("tmux") is None:

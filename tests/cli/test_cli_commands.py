@@ -244,8 +244,9 @@ def test_debug_shows_the_place(capsys, tmp_path):
 def test_as_a_process(shared_run, tmp_path):
     where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}}
     said = process("predict", shared_run / "run", shared_run / "x.npy", "--out", "l.zarr", **where)
-    assert said.returncode == 0  # a line a stage, and no more
-    assert said.stderr.splitlines() == ["dmkc: reading x.npy", "dmkc: labelling rows"]
+    assert said.returncode == 0
+    stages = [line for line in said.stderr.splitlines() if not line.endswith(" s")]
+    assert stages == ["dmkc: reading x.npy", "dmkc: labelling rows"]  # and seconds of slow ones
     said = process("evaluate", "l.zarr", "gone.npy", **where)
     assert said.returncode == 2 and said.stdout == "" and len(said.stderr.splitlines()) == 1
 
