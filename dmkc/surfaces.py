@@ -135,7 +135,7 @@ def _drawn(view: View, width: int) -> Any:
     bar = ProgressBar(
         total=1.0,
         completed=view.share or 0.0,
-        width=20 if width >= 70 else 10,
+        width=20 if width >= 100 else 12,
         complete_style="cyan",
         finished_style="cyan",
     )

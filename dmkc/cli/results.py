@@ -37,6 +37,8 @@ ROW = "row"
 """The column of row numbers, where no column names the rows."""
 LABEL = "cluster"
 CHUNK_ROWS = 1 << 20
+SLICE_ROWS = 1 << 16
+"""Rows of a table in memory that are written at a time."""
 PARTS_AT_ONCE = 2 * CPU_COUNT
 
 
@@ -230,7 +232,10 @@ def _table_parts(
     layout = Layout(append, source.index)
     if not is_lazy(source.frame):
         some = {name: np.asarray(each) for name, each in values.items()}
-        yield placed(source.frame, texts, 0, layout, source.recipe, some)
+        whole = placed(source.frame, texts, 0, layout, source.recipe, some)
+        for first in range(0, max(len(whole), 1), SLICE_ROWS):
+            advance(first, max(len(whole), 1))
+            yield whole[first : first + SLICE_ROWS]
         return
     starts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
     columns = {name: _lazy_parts(each, source.kept_lengths) for name, each in values.items()}

@@ -142,10 +142,16 @@ class Judged:
         best = self.order[0]
         plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
         agreed = min(self.agreement[best], *self.together[best, plain]) if plain else 0.0
+        return float(np.clip(max(agreed, self.by_valleys), 0.0, 1.0))
+
+    @property
+    def by_valleys(self) -> float:
+        """How sure the valleys of the best one alone make it."""
+        best = self.order[0]
         leak = 1.0 - self.clearness + FLOOR
         rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
         least = self.together[best, rivals].min() if rivals.any() else 0.0
-        return float(np.clip(max(agreed, self.valleys[best] * least), 0.0, 1.0))
+        return float(self.valleys[best] * least)
 
     def records(self) -> list[NamedValues]:
         """How every candidate was made and what speaks for it, best first."""

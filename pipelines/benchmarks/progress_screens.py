@@ -144,7 +144,8 @@ def _plain(text: str) -> str:
     """A screen without the command that was entered, which names folders of this machine."""
     lines = text.splitlines()
     last = max((i for i, line in enumerate(lines) if "--no-report" in line), default=-1)
-    return "\n".join(line for line in lines[last + 1 :] if line.strip() != "$")
+    end = next((i for i, line in enumerate(lines) if line.startswith("results ")), len(lines))
+    return "\n".join(line for line in lines[last + 1 : end] if line.strip() != "$")
 
 
 if __name__ == "__main__":
