@@ -131,7 +131,8 @@ def write_table(
         )
     with staged(path, replace=replace) as fresh:
         if is_csv:
-            _write_csv(fresh, _counted(parts, sizes))
+            alone = source is not None and not is_lazy(source.frame)
+            _write_csv(fresh, _counted(parts, sizes), alone)
         else:
             _write_parquet(fresh, _counted(parts, sizes))
     return sizes
@@ -194,10 +195,15 @@ def _counted(parts: Iterator[pd.DataFrame], sizes: Counter[int]) -> Iterator[pd.
         yield part
 
 
-def _write_csv(path: Path, parts: Iterator[pd.DataFrame]) -> None:
+def _write_csv(path: Path, parts: Iterator[pd.DataFrame], alone: bool) -> None:
+    """Write parts one after the other; of one that is alone it is told how far it has come."""
     with open(path, "w", encoding="utf-8", newline="") as stream:
         for number, part in enumerate(parts):
-            part.to_csv(stream, index=False, header=number == 0)
+            for first in range(0, max(len(part), 1), SLICE_ROWS):
+                if alone:
+                    advance(first, len(part))
+                head = number == first == 0
+                part[first : first + SLICE_ROWS].to_csv(stream, index=False, header=head)
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -209,11 +215,18 @@ def _write_parquet(path: Path, parts: Iterator[pd.DataFrame]) -> None:
             schema = None if writer is None else writer.schema
             table = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
             if writer is None:
+                table = table.cast(_without_nulls(table.schema))
                 writer = pq.ParquetWriter(path, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
+
+
+def _without_nulls(schema: pa.Schema) -> pa.Schema:
+    """A column that is empty in the first part may hold text in others."""
+    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in schema]
+    return pa.schema(fields, metadata=schema.metadata)
 
 
 def _array_parts(values: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
@@ -232,10 +245,7 @@ def _table_parts(
     layout = Layout(append, source.index)
     if not is_lazy(source.frame):
         some = {name: np.asarray(each) for name, each in values.items()}
-        whole = placed(source.frame, texts, 0, layout, source.recipe, some)
-        for first in range(0, max(len(whole), 1), SLICE_ROWS):
-            advance(first, max(len(whole), 1))
-            yield whole[first : first + SLICE_ROWS]
+        yield placed(source.frame, texts, 0, layout, source.recipe, some)
         return
     starts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
     columns = {name: _lazy_parts(each, source.kept_lengths) for name, each in values.items()}

@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 import dmkc
-from dmkc.cli import reading
+from dmkc.cli import reading, results
 
 N = 90
 FEW = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--init", "k-means")
@@ -428,3 +428,17 @@ def test_runs_are_compared_with_each_other(call, holed, monkeypatch):
          "--out", "named")  # fmt: skip
     said = call("evaluate", "named", "short.csv::segment", code=2)
     assert "has no row for 40 of the labels" in said.err
+
+
+@pytest.mark.parametrize("shape", ["csv", "parquet"])
+def test_a_column_that_begins_empty_is_appended(call, table, monkeypatch, shape):
+    late = table.copy()
+    late["remark"] = [None] * 60 + ["late"] * (N - 60)
+    late[:50].to_csv("part-0.csv", index=False), late[50:].to_csv("part-1.csv", index=False)
+    monkeypatch.setattr(reading, "LARGE_BYTES", 100)
+    monkeypatch.setattr(results, "SLICE_ROWS", 7)
+    words = ("fit", "part-*.csv", "--clusters", "3", *FEW, *COMMON, "--append")
+    call(*words, "--out-format", shape, "--exclude", "orders,remark", "--out", "run")
+    found = read(f"run/labels.{shape}")
+    assert list(found["remark"].fillna("")) == [""] * 60 + ["late"] * (N - 60)
+    assert list(found["age"]) == list(table["age"])
