@@ -51,7 +51,7 @@ def _option(found: re.Match[str]) -> str:
     shown = value.strip("'\"")
     if not option.startswith("-"):
         return f"{name}={value}" if option == name else f"{option} ({shown})"
-    return f"{option} {shown}"
+    return f"{option} {shown}".rstrip()
 
 
 def meant(word: Any, known: Iterable[Any], form: str = "{!r}") -> str:

@@ -249,7 +249,7 @@ def _pick(group: Any, shown: str, variable: str | None) -> Any:
         return tables[0]
     raise UserError(
         f"The Zarr group {shown} has {len(tables)} two-dimensional numeric arrays; choose one "
-        f'with `variable` or as "path::name". Its arrays are {there or "(none)"}.'
+        f'with `variable=` or as "path::name". Its arrays are {there or "(none)"}.'
     )
 
 

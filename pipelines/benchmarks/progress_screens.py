@@ -25,7 +25,7 @@ import pandas as pd
 from common import write
 
 HERE = Path(__file__).resolve().parents[2]
-SECONDS = (0, 2, 10, 20, 30, 45)
+SECONDS = (0, 2, 10, 15, 20, 30)
 WIDTH, HEIGHT = 80, 16
 LONGEST = 600.0
 FITS = {
