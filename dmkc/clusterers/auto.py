@@ -124,14 +124,17 @@ class AutoClustering(RowClusterer):
         own, seed = self._checked(), seed_of(self.random_state)
         rows, engine = as_rows(X), open_engine(self.client, self)
         pairs = read_constraints(self.must_link, self.cannot_link, rows.container)
-        if start is None:
-            method, parameters, known = self._chosen(rows, engine, own, seed, sample_weight, pairs)
-        else:
-            start = self._earlier(start, rows)
-            method, parameters = start.method_, start.parameters_
-            known = {name: vars(start)[name] for name in OF_THE_CHOICE}
-        chosen = self._unfitted(method, parameters).set_params(random_state=seed)
-        chosen.fit(X, sample_weight=sample_weight, start=start)
+        progress = Progress(self.verbose, 0.0)
+        with progress.shown():
+            if start is None:
+                how = own, seed, sample_weight, pairs, progress
+                method, parameters, known = self._chosen(rows, engine, *how)
+            else:
+                start = self._earlier(start, rows)
+                method, parameters = start.method_, start.parameters_
+                known = {name: vars(start)[name] for name in OF_THE_CHOICE}
+            chosen = self._unfitted(method, parameters).set_params(random_state=seed)
+            chosen.fit(X, sample_weight=sample_weight, start=start)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in vars(chosen).items():
@@ -154,16 +157,18 @@ class AutoClustering(RowClusterer):
         seed: int,
         sample_weight: PerRow,
         pairs: Constraints | None,
+        progress: Progress,
     ) -> tuple[str, dict[str, Any], dict[str, Any]]:
         """The method for these rows, its parameters, and what is known of the choice."""
         from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
 
-        progress, began, asked = Progress(self.verbose, 0.0), time.perf_counter(), own["n_clusters"]
+        began, asked = time.perf_counter(), own["n_clusters"]
         fewest, most = shared.cluster_range(asked, rows.n_rows)
         if pairs is not None:
             fewest = fewest_clusters(pairs, rows.container, fewest, most)
         may_be_one = asked == "auto" and (pairs is None or len(pairs.cannot) == 0)
         wanted = Wanted(fewest, most, may_be_one, own["sample_rows"], own["max_seconds"], seed)
+        progress.begin(f"taking a sample of {rows.n_rows} rows")
         with one_blas_thread():
             found = choose(rows, engine, wanted, sample_weight, pairs)
         progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")

@@ -42,7 +42,7 @@ from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
 from dmkc.clusterers.typical import from_their_means, most_typical, standardised
 from dmkc.data import BlockRows, Rows, as_rows
-from dmkc.errors import UserError
+from dmkc.errors import Marked, UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
@@ -53,7 +53,7 @@ from dmkc.typing import PerRow, RandomState, TableLike
 ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
 EXACTNESS = ("tol", "max_iter")
 """Parameters that refits of some rows do without: they are about all rows, or about digits."""
-MORE_ITER = "increase max_iter or tol."
+MORE_ITER = "increase `max_iter` or `tol`."
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,9 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         begun = None if start is None else start_model(start, rows, self.n_clusters)
         own, progress = self._own_settings(rows.n_rows), Progress(self.verbose, self.tol)
         engine = open_engine(self.client, self)
-        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress, None, begun))
-        with one_blas_thread():
+        with progress.shown(), one_blas_thread():
+            progress.begin(f"preparing {rows.n_rows} rows")
+            job = self._begin(Job(rows, engine, sample_weight, seed, own, progress, None, begun))
             prepared, learned, all_rows, numbers = self._train(job)
             self._store_results(learned, prepared, job.rows)
             self._keep_rows(self._rows_for_refits(prepared), numbers)
@@ -166,14 +167,15 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             self.reach_ = None if reach is None else reach.stored()
             if shared.get() is None:  # else nobody listens
                 warn_of_cuts(seen, self.model_, type(self).__name__)
+            progress.begin(f"labelling {rows.n_rows} rows")
             self.labels_ = self._labels(job.rows, all_rows)
-        self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
-        self._remember_columns(rows)
-        self.history_ = progress.history()
-        progress.end(
-            f"{self._summary()}, {self.n_scans_} scans of all rows, "
-            f"{time.perf_counter() - progress.began:.1f} s"
-        )
+            self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
+            self._remember_columns(rows)
+            self.history_ = progress.history()
+            progress.say(
+                f"{self._summary()}, {self.n_scans_} scans of all rows, "
+                f"{time.perf_counter() - progress.began:.1f} s"
+            )
         return self
 
     def _features_of(self, rows: BlockRows) -> np.ndarray:
@@ -268,6 +270,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _train(self, job: Job) -> Trained[ReadyRows]:
         """Train on all rows."""
         prepared = self._prepare(job)
+        job.progress.begin("looking for starts")
         return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
     def _store_results(self, learned: AnyLearned | None, prepared: ReadyRows, rows: Rows) -> None:
@@ -281,8 +284,10 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         fit = learned.fit
         if not fit.converged:
             warnings.warn(
-                f"{type(self).__name__} stopped before it converged ({fit.reason}); "
-                f"{self._advice(fit.reason)}",
+                Marked(
+                    f"{type(self).__name__} stopped before it converged ("
+                    f"{fit.reason.replace('max_iter', '`max_iter`')}); {self._advice(fit.reason)}"
+                ),
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -336,7 +341,7 @@ class KernelClusterer(Clusterer[Prepared]):
     def _check_parameters(self) -> None:
         self._feature_settings(0)
         if self.polish and self.train_rows is None:
-            raise UserError("polish goes with train_rows: without it all rows are trained on.")
+            raise UserError("`polish` goes with `train_rows`: without it all rows are trained on.")
         self._own_settings(None)
 
     def _prepare(self, job: Job) -> Prepared:

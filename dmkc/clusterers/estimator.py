@@ -310,7 +310,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
             raise UserError(str(problem)) from None
         if rows.n_columns != self.n_features_in_:
             raise UserError(
-                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
+                f"`X` has {rows.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         return rows

@@ -323,6 +323,6 @@ def _plain_array(values: Any) -> np.ndarray:
         return np.asarray(values)
     except ValueError as error:
         raise UserError(
-            f"X could not be read as a table of numbers ({error}); make sure that every row has "
+            f"`X` could not be read as a table of numbers ({error}); make sure that every row has "
             "the same number of columns."
         ) from error

@@ -43,6 +43,8 @@ class Gathered:
     template: Any
     """An estimator with the parameters that were not open."""
     seed: int
+    row_names: list[str] | None = None
+    """What the rows are called, where not by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Selection:
             "C": chosen.C,
             "init": chosen.model,
         }
-        if self.template.n_clusters == 2:
+        if self.template.n_clusters == 2 or self.template.balance == "auto":
             parameters["balance"] = chosen.balance
         return type(self.template)(**self.template.get_params(deep=False) | parameters)
 

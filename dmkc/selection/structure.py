@@ -24,6 +24,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
+from dmkc.display import advance
 from dmkc.selection.scores import MOST_COMPONENTS, in_units
 from dmkc.typing import NamedValues
 
@@ -139,7 +140,9 @@ def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
         return 0.0, "one point"
     own = _logs(rows, numbers, seed)
     best = np.inf, ""
-    for kind, draw in _clouds(rows, seed).items():
+    kinds = _clouds(rows, seed)
+    for number, (kind, draw) in enumerate(kinds.items()):
+        advance(number, len(kinds), f"{kind} clouds")
         clouds = np.sort([_logs(draw(rng), numbers, seed) for _ in range(DRAWS)], axis=0)
         clouds[0] = clouds[1]  # a tail may break off by chance, which says nothing of the others
         sizes = np.maximum(clouds.std(axis=0, ddof=1), LEAST_SPREAD)

@@ -41,11 +41,11 @@ class Members(Kind):
 
     def _check(self, name: str, value: Any) -> Any:
         if not isinstance(value, list | tuple) or len(value) < 2:
-            raise UserError(f"{name} must be a list of at least two estimators of dmkc.")
+            raise UserError(f"`{name}` must be a list of at least two estimators of dmkc.")
         for member in value:
             if not isinstance(member, RowClusterer | str):
                 kind = member.__name__ if isinstance(member, type) else type(member).__name__
-                raise UserError(f"{name} must be estimators of dmkc, but one is a {kind}.")
+                raise UserError(f"`{name}` must be estimators of dmkc, but one is a {kind}.")
         return value
 
     def _parse(self, name: str, text: str) -> list[str]:

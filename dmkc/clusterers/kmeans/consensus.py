@@ -213,15 +213,17 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _check_parameters(self) -> None:
         self._own_settings(None)
         if self.noise is not None and self.least_agreement is not None:
-            raise UserError("noise and least_agreement both say which rows are noise: give one.")
+            raise UserError(
+                "`noise` and `least_agreement` both say which rows are noise: give one."
+            )
         if self.members is None:
             return
         declared, given = self.parameters(), self.get_params(deep=False)
         for name in OF_SPECTRAL_MEMBERS:
             if not declared[name].is_default(given[name]):
-                raise UserError(f"{name} is for spectral members: leave it out, or members.")
+                raise UserError(f"`{name}` is for spectral members: leave it out, or `members`.")
         if any(isinstance(member, ConsensusClustering) for member in self._made_members()):
-            raise UserError("members cannot be consensus clusterings themselves: give theirs.")
+            raise UserError("`members` cannot be consensus clusterings themselves: give theirs.")
 
     def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
         own = self._checked()

@@ -215,16 +215,18 @@ class KMeans(Clusterer[FramedRows]):
     def _check_parameters(self) -> None:
         self._checked()
         if self.n_init != 1 and not isinstance(self.init, str):
-            raise UserError("n_init goes with random starts; one array of centroids is one start.")
+            raise UserError(
+                "`n_init` goes with random starts; one array of centroids is one start."
+            )
 
     def _check_centroids(self, n_columns: int) -> None:
         if isinstance(self.init, str):
             return
         shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
         if shape != wanted:
-            raise UserError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+            raise UserError(f"`init` must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
-            raise UserError("init must be finite, but holds NaN or infinite values.")
+            raise UserError("`init` must be finite, but holds NaN or infinite values.")
 
     def _starts(self, prepared: FramedRows, job: Job) -> list[Named[Run]]:
         """The centroids to begin from."""

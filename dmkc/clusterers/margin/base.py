@@ -87,7 +87,7 @@ class MarginClusterer(KernelClusterer):
         C = DEFAULT_ADAPTIVE_C if given is None else given
         if C <= 1:
             raise UserError(
-                f"C must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
+                f"`C` must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
                 f"the margin), but is {self.C!r}."
             )
         return C
@@ -97,12 +97,12 @@ class MarginClusterer(KernelClusterer):
             return DEFAULT_BALANCE[self.threshold] if m <= 2 else None
         if limit is not None and m > 2:
             raise UserError(
-                "balance bounds the mean score of two clusters; for more clusters rows are "
-                "weighted by cluster instead: leave balance out."
+                "`balance` bounds the mean score of two clusters; for more clusters rows are "
+                "weighted by cluster instead: leave `balance` out."
             )
         if adaptive_C is not None and m <= 2 and (limit is None or limit >= 1 - 1 / adaptive_C):
             raise UserError(
-                f"With an adaptive threshold balance must be a number below 1 - 1 / C = "
+                f"With an adaptive threshold `balance` must be a number below 1 - 1 / C = "
                 f"{1 - 1 / adaptive_C:.3g}, not {self.balance!r}: one large cluster would have no "
                 "largest margin."
             )
@@ -121,7 +121,7 @@ class MarginClusterer(KernelClusterer):
             return None
         m, scores, seed = high, None, job.seed
         if low < high:
-            job.progress.say(f"choosing a number of clusters between {low} and {high}")
+            job.progress.begin(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
             m, settings, scores = (
                 choice.n_clusters,

@@ -244,10 +244,10 @@ class MarginDistributionClustering(KernelClusterer):
 
     def _own_settings(self, n_rows: int | None) -> OwnSettings:
         if self.hard and self.penalty != 1.0:
-            raise UserError("penalty is what violated pairs cost, and goes with hard=False.")
+            raise UserError("`penalty` is what violated pairs cost, and goes with `hard=False`.")
         constrained = self.must_link is not None or self.cannot_link is not None
         if not constrained and (not self.hard or self.constraint_share != 0.95):
-            raise UserError("hard and constraint_share go with must_link or cannot_link.")
+            raise UserError("`hard` and `constraint_share` go with `must_link` or `cannot_link`.")
         return self._settings(constrained, n_rows)
 
     def _settings(self, constrained: bool, n_rows: int | None) -> OwnSettings:
@@ -276,7 +276,7 @@ class MarginDistributionClustering(KernelClusterer):
         if found is None:
             return replace(job, own=self._settings(False, job.rows.n_rows))
         if m == 1 and len(found.cannot) and self.hard:
-            raise UserError("cannot_link needs at least two clusters, but n_clusters is 1.")
+            raise UserError("`cannot_link` needs at least two clusters, but `n_clusters` is 1.")
         if m == 1:
             return job
         rules = Rules.of(found, container, m, self.hard)

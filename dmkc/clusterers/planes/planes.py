@@ -236,7 +236,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         if m > 1:
             check_init(self.init, m, n_rows)
         if smallest * m >= 1:
-            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"`min_share` must be below 1 / `n_clusters`, but is {smallest:g}.")
         course = Course(
             tol=own["tol"], max_iter=own["max_iter"], smallest=smallest, solver=own["solver"]
         )
@@ -276,7 +276,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise UserError("landmarks go with kernels: without these there are none.")
+                raise UserError("`landmarks` go with `kernels`: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
