@@ -84,7 +84,11 @@ def ask(found: Selection, count: int, kept: Path) -> Selection:
         word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
         if word == "q":
             break
-        {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        try:
+            {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        except UserError as problem:  # it contradicts earlier answers
+            print(problem)
+            asking.skip()
         asked += 1
         write_answers(kept, asking.selection.answers)
     if asking.pair is None:

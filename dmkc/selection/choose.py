@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dmkc.clusterers.answered import Answer, check_answers, checked_answers
 from dmkc.errors import UserError
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
@@ -25,9 +26,6 @@ PRICE_OF_CONTRADICTION = 0.8
 """What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
-
-Answer = tuple[int, int, bool]
-"""Two row numbers, and whether they belong together."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,9 @@ class Selection:
                         f"Row {row} is not among the rows that candidates were compared on; give "
                         "its answers to select(..., answers=...), which takes the row in."
                     )
-        return replace(self, answers=(*self.answers, *known))
+        every = (*self.answers, *known)
+        check_answers(every, int(self.positions.max()) + 1, self.template.n_clusters)
+        return replace(self, answers=every)
 
     def estimator(self, which: int = 0) -> Any:
         """An unfitted estimator that refines an alternative (0: the best) on all rows."""
@@ -199,19 +199,3 @@ class Selection:
     def table(self) -> pd.DataFrame:
         """`records` as a table."""
         return pd.DataFrame(self.records())
-
-
-def checked_answers(answers: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
-    """Answers as (row, row, bool), or a sentence about the first that is not one."""
-    known: list[Answer] = []
-    for answer in answers:
-        if len(answer) != 3 or not all(isinstance(row, int | np.integer) for row in answer[:2]):
-            raise UserError(
-                "An answer is two row numbers and whether the rows belong together, such as "
-                f"(3, 17, True), not {answer!r}."
-            )
-        i, j, together = answer
-        if i == j or i < 0 or j < 0 or together not in (True, False):
-            raise UserError(f"{answer!r} does not say whether two different rows belong together.")
-        known.append((int(i), int(j), bool(together)))
-    return tuple(known)

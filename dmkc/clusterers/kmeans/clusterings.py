@@ -23,6 +23,7 @@ from dmkc.data import RowRecord
 from dmkc.errors import UserError
 from dmkc.kernels import Kernel, Neighbours
 from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
+from dmkc.scan.survey import Survey
 
 SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
 """Numbers of neighbours of the members, in parts of what a single graph has by default."""
@@ -77,6 +78,7 @@ class MemberRows:
     all_rows: RowSet
     sample: SampleRows
     members: MemberClusters
+    survey: Survey
 
     @classmethod
     def of(cls, members: MemberClusters, prepared: Prepared, job: Job) -> MemberRows:
@@ -86,13 +88,13 @@ class MemberRows:
         record = members(RowRecord(survey.sample, weights))
         sample = SampleRows(record, grid.leaf_rows)
         if prepared.sample_is_all:
-            return cls(sample, sample, members)
+            return cls(sample, sample, members, survey)
         fits = grid.n_rows * members.width * members.dtype.itemsize <= engine.memory
         blocks = engine.hold(members, prepared.blocks, "clusters") if fits else prepared.blocks
         make = None if fits else members
         rows = SpreadRows(engine, grid, blocks, members.width, members.dtype, make)
         rows.n_scans = 1 + fits
-        return cls(rows, sample, members)
+        return cls(rows, sample, members, survey)
 
 
 def graph_kernels(n_rows: int, anchors: int, most_clusters: int) -> tuple[Kernel, ...]:

@@ -200,6 +200,7 @@ class EmbeddedClusterer(KernelClusterer):
             job.own.n_init,
             job.seed,
             job.progress,
+            None if job.start is None else job.start.label_pipeline()(prepared.survey.sample),
         )
         partition = relaxed.partition
         fit = PartitionFit(

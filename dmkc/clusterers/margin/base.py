@@ -109,11 +109,15 @@ class MarginClusterer(KernelClusterer):
     def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
         n = prepared.rows.n_rows
         low, high = shared.cluster_range(self.n_clusters, n)
+        init, settings = self.init, job.own
+        if job.start is not None:
+            init, low = job.start, job.start.n_clusters
+            high, settings = low, self._settings(low)
         if low < high and not isinstance(self.n_clusters, str):
             check_range(high, n)
         if high == 1:
             return None
-        m, settings, scores, seed = high, job.own, None, job.seed
+        m, scores, seed = high, None, job.seed
         if low < high:
             job.progress.say(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
@@ -122,7 +126,7 @@ class MarginClusterer(KernelClusterer):
                 self._settings(choice.n_clusters),
                 choice.scores,
             )
-        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        init = init if job.subset is None else job.subset.restricted(init)
         learned = learn(prepared, settings, m, init, self.n_init, self.refine, seed, job.progress)
         return replace(learned, selection=scores)
 

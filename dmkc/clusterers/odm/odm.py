@@ -18,7 +18,7 @@ from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner, check_starts
-from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
+from dmkc.clusterers.parameters import Flag, Number, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.constraints.linked import read_constraints, warn_of_few
@@ -27,7 +27,6 @@ from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
 from dmkc.typing import MaybeClient, PerRow, RandomState
 
-LINKS = Other(noun="links, path", shown="FILE", none=True)
 SHARE = Number(least=0, most=1)
 
 
@@ -93,15 +92,8 @@ class MarginDistributionClustering(KernelClusterer):
     summary = "evenly wide margins that keep must-links and cannot-links"
     declared = (
         shared.N_CLUSTERS,
-        Parameter(
-            "must_link",
-            LINKS,
-            None,
-            """Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV,
-            .npy or Zarr file.  Rows are named by their numbers, or by their labels where X has an
-            index.""",
-        ),
-        Parameter("cannot_link", LINKS, None, "Pairs of rows that are in different clusters."),
+        shared.MUST_LINK,
+        shared.CANNOT_LINK,
         Parameter(
             "hard",
             Flag(),
@@ -181,7 +173,7 @@ class MarginDistributionClustering(KernelClusterer):
         penalty: float = 1.0,
         constraint_share: float = 0.95,
         kernels: Any = "gaussian",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: float = 100.0,
         theta: float = 0.3,
         nu: float = 0.5,
@@ -283,6 +275,8 @@ class MarginDistributionClustering(KernelClusterer):
         own: OwnSettings = job.own
         if self.n_clusters == 1:
             return None
+        if job.start is not None:
+            own = replace(own, init=[job.start])
         if job.subset is not None:
             own = replace(own, init=job.subset.restricted(own.init))
         return self._learner(job, own).learn(prepared, job.sample_weight)

@@ -127,7 +127,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             ``dmkc.kernels.per_column(d)`` is a bank with a Gaussian of each of d columns, which
             selects whole columns (a rank of about 8 will do).""",
         ),
-        shared.SCALE.but(default="minmax"),
+        shared.SCALE,
         Parameter(
             "min_share",
             Number(least=0),
@@ -183,7 +183,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         loss: str = "hinge",
         planes: str = "joint",
         kernels: Any = None,
-        scale: str | None = "minmax",
+        scale: str | None = "if-mixed",
         min_share: float = 0.02,
         rank: int = 100,
         landmarks: str | np.ndarray = "uniform",
@@ -270,6 +270,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         settings = super()._feature_settings(seed)
+        # what weights cost depends on the unit of the columns
+        settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
                 raise UserError("landmarks go with kernels: without these there are none.")
@@ -284,6 +286,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
+        if job.start is not None:
+            return job.start
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
             kernels = self._kernels()
