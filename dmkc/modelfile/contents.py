@@ -71,8 +71,6 @@ def check_fitted(cls: type[RowClusterer], fitted: Mapping[str, Any]) -> None:
         raise ModelFileError(f"its views are not runs of its {count} columns.")
     if "table_" in fitted:
         _check_table(fitted["table_"], count)
-    if fitted.get("reach_") is not None:
-        _check_reach(fitted["reach_"], count)
     declared = _declared(cls)
     for name, value in fitted.items():
         kinds = declared.get(name)
@@ -92,13 +90,6 @@ def _check_table(stored: Any, count: int) -> None:
         raise ModelFileError(f"it makes {made} columns of a table, but is for {count}.")
 
 
-def _check_reach(stored: Any, count: int) -> None:
-    try:
-        Reach.read(stored, count)
-    except UserError as problem:
-        raise ModelFileError(str(problem)) from None
-
-
 def check_whole(model: RowClusterer) -> None:
     """Refuse a model of another kind than the estimator makes, or without what it has to say."""
     cls, own = type(model), type(model.model_)
@@ -110,6 +101,11 @@ def check_whole(model: RowClusterer) -> None:
             raise ModelFileError("it does not have one weight for every kernel.")
     except (AttributeError, TypeError, KeyError, IndexError) as problem:
         raise ModelFileError(f"it lacks what a {cls.__name__} has ({problem}).") from None
+    try:
+        if model._fitted("reach_") is not None:
+            Reach.read(model.reach_, model.n_features_in_)
+    except UserError as problem:
+        raise ModelFileError(str(problem)) from None
 
 
 def _children(item: Any) -> Iterable[Any]:
