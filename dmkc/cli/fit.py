@@ -43,11 +43,13 @@ from dmkc.cli.options import (
     resolve,
 )
 from dmkc.cli.recipes import Table
+from dmkc.cli.rownames import RowNames
 from dmkc.cli.runs import Order, RunLog
 from dmkc.cli.tables import add_input, input_name, open_table
 from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
 from dmkc.modelfile import load, read_description
@@ -210,9 +212,9 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
     cls, values = estimator_of(order)
-    pairs, more = given_answers(cls, values, answers_of(args))
     earlier = None if args.start is None else load(runs.model_path(args.start))
     table = open_table(args, earlier, columns_beside(args))
+    pairs, more = given_answers(cls, values, answers_of(args, RowNames(table)))
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
     results.check_append(args.append, table.source)
@@ -326,44 +328,46 @@ def _write(
     log: logging.Logger,
 ) -> None:
     """Write labels, metrics and the report of a fit."""
-    for name in model._per_row:
-        target = folder / f"{name.removesuffix('_')}.zarr"
-        n = write_stored_labels(vars(model)[name], table.X, target, False, args.quiet)
-        log.info("%d %s written", n, target.stem)
-    if shape != "zarr":
-        results.write_labels_of(model, table, folder, shape, args.append)
-        log.info("labels.%s written", shape)
+    with stage("writing labels"):
+        for name in model._per_row:
+            target = folder / f"{name.removesuffix('_')}.zarr"
+            n = write_stored_labels(vars(model)[name], table.X, target, False)
+            log.info("%d %s written", n, target.stem)
+        if shape != "zarr":
+            results.write_labels_of(model, table, folder, shape, args.append)
+            log.info("labels.%s written", shape)
     found = _metrics(model, folder, n, seconds) | table.facts
     if truth is not None:
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
         found["metrics"] = all_metrics(truth, read_labels(str(folder / "labels.zarr")))
+    for name in model._per_row:
+        results.place_dropped(folder / f"{name.removesuffix('_')}.zarr", table.source)
     _show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
         from dmkc.report import Command, write_report
 
-        write_report(
-            model,
-            table.X,
-            folder / "report.html",
-            title=input_name(args),
-            truth=truth,
-            seconds=seconds,
-            notes=table.notes,
-            command=Command(args.words, args.input, args.out),
-        )
+        with stage("making the report"):
+            write_report(
+                model,
+                table.X,
+                folder / "report.html",
+                title=input_name(args),
+                truth=truth,
+                seconds=seconds,
+                notes=table.notes,
+                command=Command(args.words, args.input, args.out),
+            )
     # Last, since it says that the run is finished.
     write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 
-def write_stored_labels(
-    labels: PerRow, X: TableLike, path: Path, replace: bool, quiet: bool
-) -> int:
+def write_stored_labels(labels: PerRow, X: TableLike, path: Path, replace: bool) -> int:
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
-    return write_labels(labels, path, lengths=lengths, replace=replace, quiet=quiet)
+    return write_labels(labels, path, lengths=lengths, replace=replace)
 
 
 def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table, split_name
 from dmkc.clusterers.reach import warn_of_far
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.modelfile import load
 
@@ -46,11 +47,12 @@ def run(args: argparse.Namespace) -> None:
     results.check_append(args.append, table.source)
     for note in table.notes:
         say(note, args.quiet)
-    with client_of(args):
+    with client_of(args), stage("labelling rows"):
         labels = model.predict(table.X)
         if shape == "zarr":
-            write_stored_labels(labels, table.X, path, args.force, args.quiet)
+            write_stored_labels(labels, table.X, path, args.force)
             sizes, noise = cluster_sizes(path)
+            results.place_dropped(path, table.source)
         else:
             values = {results.LABEL: labels, **results.scored(model, table)}
             counts = results.write_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.earlier import start_model
 from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer, opened
 from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.spread import Layout
@@ -25,6 +26,8 @@ from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.tables.columns import TableColumns
+from dmkc.tables.frames import is_table
 from dmkc.typing import NamedValues, PerRow, TableLike
 
 
@@ -121,14 +124,17 @@ class AutoClustering(RowClusterer):
         own, seed = self._checked(), seed_of(self.random_state)
         rows, engine = as_rows(X), open_engine(self.client, self)
         pairs = read_constraints(self.must_link, self.cannot_link, rows.container)
-        if start is None:
-            method, parameters, known = self._chosen(rows, engine, own, seed, sample_weight, pairs)
-        else:
-            start = self._earlier(start, rows)
-            method, parameters = start.method_, start.parameters_
-            known = {name: vars(start)[name] for name in OF_THE_CHOICE}
-        chosen = self._unfitted(method, parameters).set_params(random_state=seed)
-        chosen.fit(X, sample_weight=sample_weight, start=start)
+        progress = Progress(self.verbose, 0.0)
+        with progress.shown():
+            if start is None:
+                how = own, seed, sample_weight, pairs, progress
+                method, parameters, known = self._chosen(rows, engine, *how)
+            else:
+                start = self._earlier(start, rows)
+                method, parameters = start.method_, start.parameters_
+                known = {name: vars(start)[name] for name in OF_THE_CHOICE}
+            chosen = self._unfitted(method, parameters).set_params(random_state=seed)
+            chosen.fit(X, sample_weight=sample_weight, start=start)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in vars(chosen).items():
@@ -151,16 +157,18 @@ class AutoClustering(RowClusterer):
         seed: int,
         sample_weight: PerRow,
         pairs: Constraints | None,
+        progress: Progress,
     ) -> tuple[str, dict[str, Any], dict[str, Any]]:
         """The method for these rows, its parameters, and what is known of the choice."""
         from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
 
-        progress, began, asked = Progress(self.verbose, 0.0), time.perf_counter(), own["n_clusters"]
+        began, asked = time.perf_counter(), own["n_clusters"]
         fewest, most = shared.cluster_range(asked, rows.n_rows)
         if pairs is not None:
             fewest = fewest_clusters(pairs, rows.container, fewest, most)
         may_be_one = asked == "auto" and (pairs is None or len(pairs.cannot) == 0)
         wanted = Wanted(fewest, most, may_be_one, own["sample_rows"], own["max_seconds"], seed)
+        progress.begin(f"taking a sample of {rows.n_rows} rows")
         with one_blas_thread():
             found = choose(rows, engine, wanted, sample_weight, pairs)
         progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
@@ -246,6 +254,13 @@ class AutoClustering(RowClusterer):
         """What the chosen model makes of every row of `X`."""
         return self.estimator_.transform(X)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, which are those of the chosen estimator."""
+        return self.estimator_.get_feature_names_out(input_features)
+
+    def _losses(self) -> Pipeline:
+        return self.estimator_._losses()
+
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         return KMeans()._layout(rows, engine)
 
@@ -300,14 +315,27 @@ class AutoClustering(RowClusterer):
         return self.estimator_._dtype
 
 
-def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+def cluster(
+    X: TableLike,
+    n_clusters: Any = "auto",
+    *,
+    missing: str = "refuse",
+    kinds: Mapping[Any, str] | None = None,
+    include: Sequence[Any] = (),
+    exclude: Sequence[Any] = (),
+    **parameters: Any,
+) -> AutoClustering:
     """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
 
     Parameters
     ----------
-    X : rows, in any form that `fit` takes.
+    X : rows, in any form that `fit` takes, or a table.
+        The columns of a pandas, polars or Dask frame may hold text, dates and truth values:
+        `TableColumns` makes numbers of them, and leaves out those that are constant or name rows.
+        What it does is kept in the model, whose `predict` takes such tables.
     n_clusters : int, (int, int) or "auto", default="auto"
         Number of clusters, or a range to choose from.
+    missing, kinds, include, exclude : of `TableColumns`, for tables.
     **parameters : of `AutoClustering`.
 
     Returns
@@ -324,7 +352,16 @@ def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoCl
     >>> found.verdict_, found.n_clusters_
     ('clear clusters', 2)
     """
-    return AutoClustering(n_clusters, **parameters).fit(X)
+    model = AutoClustering(n_clusters, **parameters)
+    if is_table(X):
+        columns = TableColumns(missing, kinds=kinds, include=include, exclude=exclude)
+        return columns.keep_in(model.fit(columns.fit_transform(X)))
+    if missing != "refuse" or kinds or include or exclude:
+        raise UserError(
+            "missing, kinds, include and exclude are about the columns of a table, such as a "
+            f"pandas DataFrame, but X is a {type(X).__name__}: leave them out."
+        )
+    return model.fit(X)
 
 
 @dataclass(frozen=True)
@@ -365,5 +402,7 @@ def _of_the_chosen(name: str) -> Any:
     return property(look)
 
 
-for _name in ("_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised"):
+for _name in (
+    "_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised", "_scored",
+):  # fmt: skip
     setattr(AutoClustering, _name, _of_the_chosen(_name))

@@ -398,8 +398,8 @@ def _survey_context(context: Any, leaf_rows: int) -> Survey:
     survey = SurveyScan(np.zeros(0, np.int64)).block(context, 0, leaf_rows)
     if survey.bad.any():
         raise UserError(
-            f"Input X contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a sample "
-            f"of {context.shape[0]} rows: fill in or drop these rows before clustering."
+            f"Input `X` contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a "
+            f"sample of {context.shape[0]} rows: fill in or drop these rows before clustering."
         )
     return survey
 
@@ -417,11 +417,11 @@ def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:
     try:
         points = np.asarray(settings.landmarks, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise UserError(f"landmarks must be rows of numbers ({problem}).") from None
+        raise UserError(f"`landmarks` must be rows of numbers ({problem}).") from None
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
-        raise UserError(f"landmarks must be one or more rows with {d} columns, like X.")
+        raise UserError(f"`landmarks` must be one or more rows with {d} columns, like `X`.")
     if not np.isfinite(points).all():
-        raise UserError("landmarks must be finite, but hold NaN or infinite values.")
+        raise UserError("`landmarks` must be finite, but hold NaN or infinite values.")
     return points
 
 

@@ -58,9 +58,9 @@ def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> 
     if items and all(np.isscalar(i) and not isinstance(i, str) for i in items):
         items = [np.asarray(items)]
     if not items:
-        raise UserError("init must name at least one start.")
+        raise UserError("`init` must name at least one start.")
     if "auto" in [i for i in items if isinstance(i, str)]:
-        raise UserError('init="auto" stands alone; name the starts that a list should hold.')
+        raise UserError('`init="auto"` stands alone; name the starts that a list should hold.')
     checked: list[Any] = []
     for item in items:
         if isinstance(item, str):
@@ -68,29 +68,32 @@ def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> 
             if item not in KINDS:
                 close = difflib.get_close_matches(item, KINDS, n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise UserError(f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.{hint}")
+                raise UserError(
+                    f"Unknown `init` {item!r}; known are auto, {', '.join(KINDS)}.{hint}"
+                )
             continue
         if n_clusters is None:
             raise UserError(
-                "A labeling given as init has a number of clusters of its own: give that number "
-                "as n_clusters."
+                "A labeling given as `init` has a number of clusters of its own: give that number "
+                "as `n_clusters`."
             )
         if is_model(item):
             if item.n_clusters != n_clusters:
                 raise UserError(
-                    f"A model given as init must have {n_clusters} clusters, not {item.n_clusters}."
+                    f"A model given as `init` must have {n_clusters} clusters, not "
+                    f"{item.n_clusters}."
                 )
             checked.append(item)
             continue
         labels = np.asarray(item)
         if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
             raise UserError(
-                f"A labeling given as init must have one label per row ({n_rows}), "
+                f"A labeling given as `init` must have one label per row ({n_rows}), "
                 f"but has shape {labels.shape}."
             )
         if len(np.unique(labels)) != n_clusters:
             raise UserError(
-                f"A labeling given as init must have exactly {n_clusters} different labels."
+                f"A labeling given as `init` must have exactly {n_clusters} different labels."
             )
         checked.append(labels)
     return checked

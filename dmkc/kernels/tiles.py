@@ -311,11 +311,11 @@ def check_finite(squares: np.ndarray, rows: Any) -> None:
     values = np.abs(np.asarray(rows.data if sp.issparse(rows) else rows, dtype=np.float64))
     if np.isfinite(values).all():
         raise UserError(
-            f"Input X holds values as large as {values.max():.6g}, which cannot be squared and "
+            f"Input `X` holds values as large as {values.max():.6g}, which cannot be squared and "
             f"summed up in the units of the model, in {bad} of {len(squares)} rows that were "
             "looked at: drop these rows, or divide columns by a constant before the fit."
         )
     raise UserError(
-        f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
+        f"Input `X` contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
         "were looked at: fill in or drop these rows first."
     )

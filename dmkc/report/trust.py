@@ -212,7 +212,8 @@ def _chances(subject: Subject) -> np.ndarray | None:
         return None
     if model._fitted("_refits") is None:
         model = copy.copy(model)
-        model._refits = Refits.of(subject.values, np.ones(subject.values.shape[0]))
+        n = subject.values.shape[0]
+        model._refits = Refits.of(subject.values, np.ones(n), np.arange(n))
     try:
         found = model._chances(subject.numbers)
     except UserError:  # too few rows, or too many alike, for fits of some of them

@@ -16,6 +16,7 @@ from dmkc.clusterers.sampled import spread_out
 from dmkc.constraints.linked import Constraints
 from dmkc.data import Rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.display import stage
 from dmkc.scan.engine import Engine
 from dmkc.scan.survey import Survey, SurveyScan, sample_positions
 from dmkc.selection.families import K_MEANS, Judged, Recipe, fitted, judge, within_bounds
@@ -129,7 +130,8 @@ def chosen_on(
     """The choice for some rows in memory."""
     seen = Structure(0.0, "few rows", [])
     if len(values) >= FEWEST_ROWS:
-        seen = structure(within_bounds(values), wanted.fewest, wanted.most, wanted.seed)
+        with stage("looking for clusters in a sample"):
+            seen = structure(within_bounds(values), wanted.fewest, wanted.most, wanted.seed)
     k = wanted.fewest
     if wanted.fewest < wanted.most and seen.numbers:
         k = seen.best

@@ -22,6 +22,7 @@ from sklearn.mixture import GaussianMixture
 from dmkc.clusterers.members import unheard
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.clusterers.sampled import MIXTURE_COLUMNS, leading_components
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.kernels import Linear, Neighbours
 from dmkc.scan.engine import ThreadEngine, shared
@@ -248,13 +249,14 @@ def fitted(
     why: UserError | None = None
     wanted, cut = affordable(recipes(n_clusters, _worth_a_look(values)), *values.shape)
     began, rows = time.monotonic(), form(values)
-    with _here_and_unheard():
+    with stage(f"fitting {len(wanted)} candidates to a sample") as told, _here_and_unheard():
         plain = within_bounds(values)
         for scaled in (plain, standardised(plain)):
             labels = _mixture(scaled, n_clusters, seed)
             if labels is not None:
                 found.append(Candidate(WITNESS, None, labels))
         for number, recipe in enumerate(wanted):
+            told.advance(number, len(wanted), f"candidate {number + 1}: {recipe}")
             late = max_seconds is not None and time.monotonic() - began > max_seconds
             if late and number >= len(SCALES):
                 return Fitted(found, [*cut, *wanted[number:]])

@@ -26,8 +26,8 @@ from dmkc.report import write_report
 
 HERE = Path(__file__).parent
 FIT = (
-    "fit customers.csv --index-column customer_id --exclude segment,since --impute-missing --seed 0 "
-    "--out run --quiet"
+    "fit customers.csv --index-column customer_id --exclude segment,since --impute-missing "
+    "--seed 0 --out run --quiet"
 )
 
 

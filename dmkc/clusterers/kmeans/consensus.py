@@ -33,6 +33,7 @@ from dmkc.clusterers.kmeans.ensemble import (
 from dmkc.clusterers.kmeans.spectral import (
     widest_gap,
 )
+from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, layout_of, prepare
@@ -126,6 +127,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
     summary = "what many different clusterings agree on"
     _per_row = ("labels_", "membership_")
     _minimised = "inertia"
+    _scored = "sum"
     declared = (
         shared.N_CLUSTERS.but(
             kind=IntegerOrRange(("auto",)),
@@ -211,15 +213,17 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _check_parameters(self) -> None:
         self._own_settings(None)
         if self.noise is not None and self.least_agreement is not None:
-            raise UserError("noise and least_agreement both say which rows are noise: give one.")
+            raise UserError(
+                "`noise` and `least_agreement` both say which rows are noise: give one."
+            )
         if self.members is None:
             return
         declared, given = self.parameters(), self.get_params(deep=False)
         for name in OF_SPECTRAL_MEMBERS:
             if not declared[name].is_default(given[name]):
-                raise UserError(f"{name} is for spectral members: leave it out, or members.")
+                raise UserError(f"`{name}` is for spectral members: leave it out, or `members`.")
         if any(isinstance(member, ConsensusClustering) for member in self._made_members()):
-            raise UserError("members cannot be consensus clusterings themselves: give theirs.")
+            raise UserError("`members` cannot be consensus clusterings themselves: give theirs.")
 
     def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
         own = self._checked()
@@ -351,6 +355,12 @@ class ConsensusClustering(Clusterer[MemberRows]):
             found = all_rows.collect(pipeline.answer, "membership")
             self.membership_ = rows.container.wrap(found, name="membership")
         return super()._labels(rows, all_rows)
+
+    def _rows_for_refits(self, prepared: MemberRows) -> Refits:
+        return prepared.kept
+
+    def _losses(self) -> labelling.Pipeline:
+        return self.model_.distance_pipeline()
 
     def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the share of the members that speak for it; they sum to 1."""

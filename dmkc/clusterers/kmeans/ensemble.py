@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.embedded import NearestEmbedded
+from dmkc.clusterers.kmeans.embedded import DistanceEmbedded, NearestEmbedded
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Agreement, MemberClusters
+from dmkc.clusterers.model import shown_model
 from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.kernels.anchors import combine
@@ -206,6 +207,14 @@ class ConsensusModel:
 
     def feature_pipeline(self) -> Pipeline:
         return Pipeline(self.embedding.plan, self.embedding)
+
+    def distance_pipeline(self) -> Pipeline:
+        """The squared distance of every row to the nearest centroid."""
+        return Pipeline(self.embedding.plan, DistanceEmbedded(self.nearest))
+
+    def __repr__(self) -> str:
+        members = self.embedding.plan.width
+        return shown_model(self, f"joined from {members} clustering", members)
 
     def share_pipeline(self) -> Pipeline:
         """The share of every joint cluster in a row's clusters."""

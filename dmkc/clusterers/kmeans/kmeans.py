@@ -30,8 +30,8 @@ from dmkc.clusterers.kmeans.lloyd import (
     reporter,
     seeded,
 )
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Refits
-from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import OneOfOrRows, shared
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
@@ -56,6 +56,8 @@ class FramedRows:
 
     all_rows: SpreadRows
     survey: Survey
+    positions: np.ndarray
+    """Row numbers of the sample."""
     frame: Frame
 
     @cached_property
@@ -103,6 +105,7 @@ class KMeans(Clusterer[FramedRows]):
     """
 
     _model_class = CentroidModel
+    _scored = "sum"
     _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
@@ -180,10 +183,11 @@ class KMeans(Clusterer[FramedRows]):
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
-        return FramedRows(all_rows, survey, frame)
+        return FramedRows(all_rows, survey, positions, frame)
 
     def _rows_for_refits(self, prepared: FramedRows) -> Refits:
-        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
+        survey = prepared.survey
+        return Refits.of(survey.sample, survey.sample_weights, prepared.positions)
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows
@@ -211,16 +215,18 @@ class KMeans(Clusterer[FramedRows]):
     def _check_parameters(self) -> None:
         self._checked()
         if self.n_init != 1 and not isinstance(self.init, str):
-            raise UserError("n_init goes with random starts; one array of centroids is one start.")
+            raise UserError(
+                "`n_init` goes with random starts; one array of centroids is one start."
+            )
 
     def _check_centroids(self, n_columns: int) -> None:
         if isinstance(self.init, str):
             return
         shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
         if shape != wanted:
-            raise UserError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+            raise UserError(f"`init` must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
-            raise UserError("init must be finite, but holds NaN or infinite values.")
+            raise UserError("`init` must be finite, but holds NaN or infinite values.")
 
     def _starts(self, prepared: FramedRows, job: Job) -> list[Named[Run]]:
         """The centroids to begin from."""
@@ -252,7 +258,7 @@ class KMeans(Clusterer[FramedRows]):
     def _store_fit(self, learned: Learned[Run, None], prepared: FramedRows, rows: Rows) -> None:
         run, sizes = learned.fit, learned.fit.shares
         model = CentroidModel(prepared.frame, run.centres, prepared.all_rows.grid.leaf_rows)
-        order = size_order(sizes, model.label_pipeline(), rows)
+        order = np.lexsort((run.first_rows, -sizes))
         self.model_ = model.in_order(order)
         self.cluster_centers_ = self.model_.frame.original(self.model_.centres)
         self.cluster_sizes_ = sizes[order]
@@ -268,6 +274,9 @@ class KMeans(Clusterer[FramedRows]):
 
     def _summary(self) -> str:
         return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
+
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
 
     def transform(self, X: TableLike) -> PerRow:
         """Distances of every row to all centroids, in scaled columns."""

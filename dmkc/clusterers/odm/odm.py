@@ -14,6 +14,7 @@ from dmkc.clusterers.base import (
 )
 from dmkc.clusterers.estimator import Facts, landmarks_fact
 from dmkc.clusterers.labelling import Known
+from dmkc.clusterers.losses import Then
 from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
@@ -25,6 +26,7 @@ from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
+from dmkc.scan.distribution import LossShape
 from dmkc.typing import MaybeClient, PerRow, RandomState
 
 SHARE = Number(least=0, most=1)
@@ -37,6 +39,21 @@ class OwnSettings:
     settings: DistributionSettings
     init: list[Any]
     rules: Rules | None = None
+
+
+@dataclass(frozen=True)
+class OwnLoss:
+    """The loss of every row under the cluster that its scores put it in."""
+
+    theta: float
+    nu: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        shape, found = LossShape(self.theta, self.nu, 1.0, 1.0), scores.astype(np.float64)
+        if found.ndim == 1:
+            return shape.of(np.abs(found))
+        own = found.argmax(axis=1)[:, None] == np.arange(found.shape[1])
+        return shape.of(np.where(own, found, -found)).sum(axis=1)
 
 
 class MarginDistributionClustering(KernelClusterer):
@@ -89,6 +106,7 @@ class MarginDistributionClustering(KernelClusterer):
     """
 
     _has_margin = True
+    _scored = "mean"
     summary = "evenly wide margins that keep must-links and cannot-links"
     declared = (
         shared.N_CLUSTERS,
@@ -226,10 +244,10 @@ class MarginDistributionClustering(KernelClusterer):
 
     def _own_settings(self, n_rows: int | None) -> OwnSettings:
         if self.hard and self.penalty != 1.0:
-            raise UserError("penalty is what violated pairs cost, and goes with hard=False.")
+            raise UserError("`penalty` is what violated pairs cost, and goes with `hard=False`.")
         constrained = self.must_link is not None or self.cannot_link is not None
         if not constrained and (not self.hard or self.constraint_share != 0.95):
-            raise UserError("hard and constraint_share go with must_link or cannot_link.")
+            raise UserError("`hard` and `constraint_share` go with `must_link` or `cannot_link`.")
         return self._settings(constrained, n_rows)
 
     def _settings(self, constrained: bool, n_rows: int | None) -> OwnSettings:
@@ -258,7 +276,7 @@ class MarginDistributionClustering(KernelClusterer):
         if found is None:
             return replace(job, own=self._settings(False, job.rows.n_rows))
         if m == 1 and len(found.cannot) and self.hard:
-            raise UserError("cannot_link needs at least two clusters, but n_clusters is 1.")
+            raise UserError("`cannot_link` needs at least two clusters, but `n_clusters` is 1.")
         if m == 1:
             return job
         rules = Rules.of(found, container, m, self.hard)
@@ -329,6 +347,12 @@ class MarginDistributionClustering(KernelClusterer):
         labels = all_rows.collect(pipeline.answer, "labels")
         labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
+
+    def _losses(self) -> labelling.Pipeline:
+        scores = self.model_.score_pipeline()
+        if self.n_clusters_ == 1:
+            return self.model_.shortfall_pipeline()
+        return labelling.Pipeline(scores.plan, Then(scores.answer, OwnLoss(self.theta, self.nu)))
 
     def _facts(self) -> Facts:
         rows = len(self.constrained_rows_)

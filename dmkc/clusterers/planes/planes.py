@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
 from dmkc.clusterers.estimator import Facts, Picture
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
 from dmkc.clusterers.planes.learn import (
@@ -90,6 +91,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     """
 
     summary = "clusters near planes of their own, and the columns that matter"
+    _scored = "mean"
     declared = (
         shared.N_CLUSTERS,
         Parameter(
@@ -234,7 +236,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         if m > 1:
             check_init(self.init, m, n_rows)
         if smallest * m >= 1:
-            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"`min_share` must be below 1 / `n_clusters`, but is {smallest:g}.")
         course = Course(
             tol=own["tol"], max_iter=own["max_iter"], smallest=smallest, solver=own["solver"]
         )
@@ -274,7 +276,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise UserError("landmarks go with kernels: without these there are none.")
+                raise UserError("`landmarks` go with `kernels`: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
@@ -346,6 +348,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         sizes = [group_sizes(np.abs(w), offsets) for w in self.planes_]
         self.synchronisation_ = synchronisation(np.array(sizes)) if sizes else 1.0
         self.cosines_ = cosines(self.planes_)
+
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
 
     def _summary(self) -> str:
         selected = f"{len(self.selected_features_)} of {len(self.feature_importances_)}"
