@@ -7,11 +7,13 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from dmkc.cli.rownames import RowNames
+from dmkc.clusterers.answered import Answer, links_of
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
-from dmkc.selection.choose import Answer
 from dmkc.writing import write_text
 
 YES = ("y", "yes", "1", "true", "same")
@@ -24,8 +26,9 @@ def add_answers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers",
         metavar="FILE",
-        help="pairs of rows that do or do not belong together, which --auto heeds: lines such as "
-        "3,17,yes, by the index column or row number (dmkc select --ask writes them)",
+        help="pairs of rows that do or do not belong together, which the choice heeds and the "
+        "labels keep: lines such as 3,17,yes, by the index column or row number (dmkc select --ask "
+        "writes them)",
     )
 
 
@@ -39,6 +42,21 @@ def answers_of(args: argparse.Namespace, names: RowNames, may_be_new: bool = Fal
             return []
         raise UserError(f"There is no file {args.answers}; dmkc select --ask makes one.")
     return read_answers(path, names)
+
+
+def given_answers(
+    cls: type[RowClusterer], values: dict[str, Any], answers: list[Answer]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Answers as a method takes them: what is added to its parameters, and to its fit."""
+    if not answers:
+        return {}, {}
+    if "must_link" in cls.parameters():
+        if values["must_link"] is not None or values["cannot_link"] is not None:
+            raise UserError("--answers and --must-link or --cannot-link name pairs: give one.")
+        return dict(zip(("must_link", "cannot_link"), links_of(answers), strict=True)), {}
+    if not cls.selectable:
+        raise UserError("--answers are for --method auto, odm and mkc.")
+    return {}, {"answers": answers}
 
 
 def read_answers(path: str | Path, names: RowNames | None = None) -> list[Answer]:

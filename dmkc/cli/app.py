@@ -58,6 +58,9 @@ COMMANDS = {
     "datasets": Command("list, make or fetch data sets", "datasets", shows="terminal"),
     "cluster": Command("check a cluster config, or make certificates", "cluster"),
     "demo": Command("run the demonstration", "demo", shows="terminal"),
+    "warm": Command(
+        "compile the inner loops, which the first fit does otherwise", "warm", shows="terminal"
+    ),
     "completion": Command("print a shell's completion", "completion"),
 }
 SILENT = {"--quiet", "--help", "-h", "--version"}

@@ -86,13 +86,14 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
     table = read_whole(path, kind).frame if kind in ("csv", "parquet", "feather") else None
     if table is not None and _names_rows(index, frame, table):
         rest = [each for each in table.columns if each != index]
-        classes = table.set_index(index)[label_column(path, rest, name)]
-        absent = int((~frame[index].isin(classes.index)).sum())
+        classes = table[label_column(path, rest, name)]
+        at = pd.Index(table[index]).get_indexer(pd.Index(frame[index]))
+        absent = int(np.sum(at < 0))
         if absent:
             raise UserError(
                 f"{path} has no row for {absent} of the labels in {labels}, by {index!r}."
             )
-        values = classes.loc[frame[index]].to_numpy()
+        values = classes.to_numpy()[at]
     else:
         stored = read_labels(truth, dropped=True)
         masked = isinstance(stored, np.ma.MaskedArray)

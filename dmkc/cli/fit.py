@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.cli import results, runs
-from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.answers import add_answers, answers_of, given_answers
 from dmkc.cli.beside import add_beside, columns_beside, truth_of, weights_of
 from dmkc.cli.common import (
     add_cluster,
@@ -52,6 +52,9 @@ from dmkc.data import as_rows
 from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
+from dmkc.modelfile import load, read_description
+from dmkc.modelfile.files import estimator_class
+from dmkc.modelfile.values import decode
 from dmkc.resume import CheckpointError, Journal, checkpoint
 from dmkc.typing import PerRow, TableLike
 from dmkc.version import __version__
@@ -70,6 +73,12 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
     parser.usage = f"dmkc {name} INPUT --out FOLDER [options]\n       dmkc {name} --resume FOLDER"
     parser.add_argument("--out", metavar="FOLDER", help="folder of the results")
     parser.add_argument("--resume", metavar="FOLDER", help="go on with a run that was ended early")
+    parser.add_argument(
+        "--start",
+        metavar="MODEL",
+        help="begin from the clusters of a model (model.zarr or a run folder) of the same columns, "
+        "with its method and parameters where no others are given",
+    )
     parser.add_argument(
         "--checkpoint",
         type=as_argument(_seconds),
@@ -147,11 +156,24 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The method and a plain value for each of its parameters."""
     stored = read_params(Path(args.params)) if args.params else {}
     given = given_parameters(args)
+    if getattr(args, "start", None) is not None:
+        stored = {**_of_model(args.start, args.method or stored.get("method")), **stored}
     default = _selectable()[0] if args.auto else None
     method, cls, plain = resolve(args.method, stored, given, args.params, default)
     if args.auto:
         plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
     return method, plain
+
+
+def _of_model(where: str, method: str | None) -> dict[str, Any]:
+    """The method of a stored model and its parameters; those of another method do not count."""
+    described = read_description(runs.model_path(where))
+    own = ESTIMATORS.name_of(estimator_class(described.get("estimator")))
+    if method not in (None, own):
+        return {}
+    kept = described.get("parameters", {})
+    values = {k: v if k == "kernels" else decode(v) for k, v in kept.items() if k != "verbose"}
+    return {"method": own, **values}
 
 
 def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] | None:
@@ -183,17 +205,16 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         then.scheduler = args.scheduler
         then.cluster = None if args.cluster is None else str(Path(args.cluster).absolute())
     then.quiet, then.verbose, then.debug = args.quiet, args.verbose, args.debug
-    then.force = False
+    then.force, then.words = False, order.words
     say(f"going on with the run in {args.resume}", args.quiet)
     return then, order, folder
 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
     cls, values = estimator_of(order)
-    if args.answers and not any(order.parameters[name] == "auto" for name in cls.selectable):
-        raise UserError("--answers settle a choice: leave something open with --auto.")
-    table = open_table(args, besides=columns_beside(args))
-    known = answers_of(args, RowNames(table))
+    earlier = None if args.start is None else load(runs.model_path(args.start))
+    table = open_table(args, earlier, columns_beside(args))
+    pairs, more = given_answers(cls, values, answers_of(args, RowNames(table)))
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
     results.check_append(args.append, table.source)
@@ -215,9 +236,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 if left:
                     say(f"removed what was left half written: {', '.join(left)}", args.quiet)
                 with runs.reported(folder, log), client_of(args) as client:
-                    model = cls(**values, verbose=voice(args), client=client)
+                    model = cls(**values | pairs, verbose=voice(args), client=client)
                     title = f"dmkc {__version__} fit of {input_name(args)}"
-                    more = {"answers": known} if known else {}
+                    more |= {} if earlier is None else {"start": earlier}
                     more |= {} if weights is None else {"sample_weight": weights}
                     params = params_text(order.parameters, title)
                     seconds = _fit(model, table, folder, params, log, more)
@@ -325,7 +346,7 @@ def _write(
     _show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
-        from dmkc.report import write_report
+        from dmkc.report import Command, write_report
 
         with stage("making the report"):
             write_report(
@@ -336,6 +357,7 @@ def _write(
                 truth=truth,
                 seconds=seconds,
                 notes=table.notes,
+                command=Command(args.words, args.input, args.out),
             )
     # Last, since it says that the run is finished.
     write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")

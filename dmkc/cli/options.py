@@ -40,7 +40,8 @@ SHORT = {
     "resume": ("FOLDER", "go on with a run that was ended early"),
     "truth": ("FILE", "true classes to compare with, or a column of INPUT"),
     "ask": ("N", "ask about pairs of rows, at most N times"),
-    "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
+    "start": ("MODEL", "begin from the clusters of an earlier model"),
+    "answers": ("FILE", "answers about pairs of rows (select --ask asks)"),
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
     "method": ("NAME", "one of the methods below [auto]"),
@@ -138,6 +139,8 @@ def help_of(parameter: Parameter) -> str:
 def _filled(parameter: Parameter, value: Any) -> Any:
     from dmkc.cli.labels import read_labels
     from dmkc.cli.tables import read_small
+    from dmkc.clusterers.odm.learn import OWN
+    from dmkc.clusterers.starts import KINDS
 
     reads = parameter.kind.reads
     if reads and isinstance(value, list):
@@ -145,7 +148,8 @@ def _filled(parameter: Parameter, value: Any) -> Any:
         return items[0] if len(items) == 1 else items
     if isinstance(value, dict) and str(value.get("kind")) in KERNELS:
         return kernel_from_json(value)
-    if not isinstance(value, str) or value in parameter.kind.words:
+    # a name is no file, even where a file or a run has the same name
+    if not isinstance(value, str) or value in (*parameter.kind.words, "auto", *KINDS, *OWN):
         return value
     if reads == "labels" and _is_path(value):
         return read_labels(value)
@@ -188,7 +192,8 @@ def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer])
     paragraph = (inspect.getdoc(cls) or "").split("\n\n")[0]
     parser.description = textwrap.fill(f"{parser.description} {method}: {paragraph}", 78)
     for action in parser._actions:
-        if action.dest in CHOOSING and not cls.selectable:
+        takes_pairs = action.dest == "answers" and "must_link" in known
+        if action.dest in CHOOSING and not cls.selectable and not takes_pairs:
             action.help = argparse.SUPPRESS
     for group in parser._action_groups:
         theirs = [a for a in group._group_actions if a.dest.startswith(PREFIX)]
@@ -207,7 +212,8 @@ def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer])
 def _shorten(parser: argparse.ArgumentParser, command: str) -> None:
     """Show what everybody needs, and the methods."""
     for action in parser._actions:
-        if action.dest not in SHORT or (action.dest == "answers" and command != "select"):
+        elsewhere = {"answers": "select", "start": "fit"}.get(action.dest, command) != command
+        if action.dest not in SHORT or elsewhere:
             action.help = argparse.SUPPRESS
             continue
         action.metavar, action.help = SHORT.get(f"{command} {action.dest}", SHORT[action.dest])

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     for note in table.notes:
         say(note, args.quiet)
     with client_of(args) as client, stage("fitting some of the rows"):
-        found = plan(cls(**values, client=client), table.X, journal=True)
+        found = plan(table.X, cls(**values, client=client), journal=True)
     if target is not None:
         write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
     print_pairs(found.pairs())

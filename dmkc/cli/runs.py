@@ -345,3 +345,10 @@ class RunLog:
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def model_path(text: str) -> str:
+    """A model's path, given as itself or as the run folder it is in."""
+    if "://" not in text and is_run_folder(Path(text)):
+        return str(Path(text) / MODEL)
+    return text

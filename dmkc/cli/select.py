@@ -105,7 +105,11 @@ def ask(found: Selection, count: int, kept: Path, names: RowNames) -> Selection:
         word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
         if word == "q":
             break
-        {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        try:
+            {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        except UserError as problem:  # it contradicts earlier answers
+            print(problem)
+            asking.skip()
         asked += 1
         write_answers(kept, asking.selection.answers, names)
     if asking.pair is None:

@@ -7,12 +7,11 @@ by block, so that labels never gather anywhere unless the user says so.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
@@ -24,6 +23,9 @@ from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 Labeler: TypeAlias = Callable[[BlockRows], np.ndarray]
 """From the rows of a block to an answer for each."""
@@ -209,19 +211,21 @@ def apply(
     n_out: int | None,
     name: str = "label",
     known: Known | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Any:
-    """The answers for all rows in the rows' own form."""
+    """The answers for all rows in the rows' own form; `columns` name those of several a row."""
     engine = metered(ThreadEngine())
     width = max(scan_width(rows), n_out or 1)
     if rows.sparse:
         width = max(width, pipeline.plan.width)
     blocks = rows.blocks(block_rows(rows, width, pipeline.plan.leaf_rows, engine.threads))
     if rows.container.lazy:
-        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known, name), name=name)
+        found = lazily(blocks, pipeline, dtype, n_out, known, name)
+        return rows.container.wrap(found, name, columns)
     values = np.concatenate(engine.collect(pipeline, blocks, "predict"))
     if known is not None:
         values[known.rows] = known.labels
-    return rows.container.wrap(values, name=name)
+    return rows.container.wrap(values, name, columns)
 
 
 def block_rows(rows: Rows, width: int, leaf_rows: int, threads: int) -> int:
@@ -243,6 +247,8 @@ def lazily(
     name: str = "label",
 ) -> da.Array:
     """The answers as a Dask array with a chunk per block."""
+    import dask.array as da  # slow to import, and not needed where nothing is lazy
+
     tail = () if n_out is None else (n_out,)
     layer = f"{name}-{uuid.uuid4().hex}"
     # bare calls: Dask would take a pipeline apart in search of other tasks, for every block

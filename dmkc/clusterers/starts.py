@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.sampled import FEW_COLUMNS, SHAPES, correlated, few_columns, shaped
 from dmkc.errors import UserError
@@ -24,6 +23,7 @@ from dmkc.kernels import Kernel
 
 KINDS = ("k-means", "kernel-k-means", "joint-k-means", "pca", "random", "few-columns", *SHAPES)
 FEATURE_KINDS = ("kernel-k-means", "joint-k-means", "pca")
+GIVEN_MODEL = "given model"
 DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
 SMALLEST = 0.1
@@ -43,6 +43,11 @@ class Start:
 
     def shares(self, n_clusters: int, weights: np.ndarray) -> np.ndarray:
         return np.bincount(self.labels, weights, minlength=n_clusters) / weights.sum()
+
+
+def is_model(item: Any) -> bool:
+    """Whether a start is a model of any method, which labels rows."""
+    return hasattr(item, "label_pipeline")
 
 
 def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> list[Any]:
@@ -72,7 +77,7 @@ def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> 
                 "A labeling given as `init` has a number of clusters of its own: give that number "
                 "as `n_clusters`."
             )
-        if isinstance(item, KernelModel):
+        if is_model(item):
             if item.n_clusters != n_clusters:
                 raise UserError(
                     f"A model given as `init` must have {n_clusters} clusters, not "
@@ -113,8 +118,6 @@ def starts_on_view(
 ) -> list[Start]:
     """The same from the rows alone, before there are features."""
     items = check_init(init, n_clusters, view.n_rows)
-    if any(isinstance(item, KernelModel) for item in items):
-        raise UserError("Landmarks cannot be found from a model given as `init`: give its labels.")
     found = (s for item in items for s in _plain(item, view, n_init, n_clusters, seed))
     return _usable(found, view.weights, n_clusters, seed)
 
@@ -159,9 +162,6 @@ def k_means_start(prepared: Prepared, starts: list[Start], m: int, seed: int) ->
 def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -> Iterator[Start]:
     weights = prepared.sample.weights
     for item in items:
-        if isinstance(item, KernelModel):
-            yield Start("given model", item.label_pipeline()(prepared.survey.sample))
-            continue
         if not (isinstance(item, str) and item in FEATURE_KINDS):
             yield from _plain(item, prepared.view, n_init, m, seed)
             continue
@@ -179,7 +179,9 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
 def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Iterator[Start]:
     """Starts that need no features."""
     rows = view.standardised
-    if not isinstance(item, str):
+    if is_model(item):
+        yield Start(GIVEN_MODEL, item.label_pipeline()(view.rows))
+    elif not isinstance(item, str):
         _, labels = np.unique(item, return_inverse=True)
         yield Start("given", labels[view.positions])
     elif item == "k-means":

@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from dask.array.optimization import optimize
 from dask.base import clone_key
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
@@ -217,6 +216,8 @@ def of_their_own(blocks: Sequence[Block]) -> list[Block]:
     graphs = {block.delayed.key: block.delayed.dask for block in blocks if isinstance(block, Lazy)}
     if not graphs:
         return list(blocks)
+    from dask.array.optimization import optimize
+
     name = f"blocks-{uuid.uuid4().hex}"
     tasks = optimize(HighLevelGraph.merge(*graphs.values()), list(graphs))
     names = {key: clone_key(key, name) for key in tasks}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,6 +28,9 @@ from dmkc.data.blocks import (
 )
 from dmkc.data.rows import Container, DaskFrameContainer, Rows
 from dmkc.errors import UserError
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 log = logging.getLogger("dmkc")
 

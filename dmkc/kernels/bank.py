@@ -91,7 +91,7 @@ def per_view(kernels: Any = None) -> list[Kernel]:
     --------
     >>> from dmkc.kernels import per_view
     >>> per_view("gaussian:0.5")
-    [Gaussian(width=0.5, gamma=None, diameters=None, columns='*')]
+    [Gaussian(width=0.5, columns='*')]
     """
     return [replace(kernel, columns=EVERY_VIEW) for kernel in as_bank(kernels)]
 

@@ -116,7 +116,13 @@ def _go_out(own: Before) -> None:
 
 
 def _loaded() -> tuple[list[LibController], list[LibController]]:
-    """Libraries with one number of threads for the process, and with one for each thread."""
+    """Libraries with one number of threads for the process, and with one for each thread.
+
+    Numba loads the BLAS of its matrix products when it first makes one, inside a task; it has to be
+    known before.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401
+
     shared: list[LibController] = []
     own: list[LibController] = []
     for library in ThreadpoolController().lib_controllers:
@@ -289,7 +295,8 @@ class ThreadEngine(Engine):
     here = True
 
     def __init__(self) -> None:
-        get = dask.base.get_scheduler()
+        told = "distributed" in sys.modules or dask.config.get("scheduler", None)
+        get = dask.base.get_scheduler() if told else None  # which would import distributed
         if get is None or hasattr(getattr(get, "__self__", None), "scheduler_info"):
             get = dask.threaded.get  # a connected client is the other engine's business
         if "multiprocessing" in getattr(get, "__module__", ""):
@@ -389,6 +396,8 @@ def metered(engine: Engine) -> Engine:
 
 
 def _engine(client: MaybeClient) -> Engine:
+    if client is None and "distributed" not in sys.modules:
+        return ThreadEngine()  # nobody can have connected a client
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine

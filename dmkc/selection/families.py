@@ -49,6 +49,8 @@ SOME_COLUMNS = "of some columns"
 WEIGHT_OF_CLEARNESS = 3.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
+PRICE_OF_A_MOVE = 0.3
+"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 K_MEANS = "k-means"
@@ -120,10 +122,13 @@ class Judged:
     """Whether no cluster is missing."""
     together: np.ndarray
     """Adjusted Rand index of every pair."""
+    moves: np.ndarray | float = 0.0
+    """Rows that every candidate would have to move so that known pairs hold."""
 
     @cached_property
     def score(self) -> np.ndarray:
         score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
+        score = score - PRICE_OF_A_MOVE * self.moves
         return np.where(self.whole, score, score - 10.0)
 
     @cached_property

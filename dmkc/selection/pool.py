@@ -73,6 +73,10 @@ class Candidate:
     """Objective divided by C, which candidates of different C share as a unit."""
     model: KernelModel
 
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.described().items())
+        return f"Candidate({said})"
+
     def described(self) -> dict[str, Any]:
         """How it was made, in plain values."""
         return {

@@ -21,6 +21,7 @@ import pandas as pd
 
 from dmkc.errors import UserError
 from dmkc.selection.scores import standardised
+from dmkc.showing import printable
 
 HIT = 0.85
 """How likely a candidate is right about a row of middling clearness ..."""
@@ -237,21 +238,31 @@ class Asking:
         found = self.selection.questions(without=self.skipped)
         self.pair: tuple[int, int] | None = found[0] if found else None
 
-    def _repr_html_(self) -> str:
+    def _question(self) -> str:
         known = f"{len(self.selection.answers)} answers"
         if self.pair is None:
-            return f"<div>{known}; there is nothing left to ask.</div>"
-        named = list(
-            zip(self.pair, map(html.escape, called(self.selection, *self.pair)), strict=True)
-        )
-        (_, i), (_, j) = named
-        if self._show is None:
-            shown = self.rows().to_html(float_format=lambda value: f"{value:.4g}")
-        else:
-            cells = (f"<td>row {name}<br>{self._show(row)}</td>" for row, name in named)
+            return f"{known}; there is nothing left to ask."
+        rows = "rows {} and {}".format(*called(self.selection, *self.pair))
+        how = ".same(), .different() or .skip()"
+        return f"{known}. Do {rows} belong together? Answer by {how}."
+
+    def __repr__(self) -> str:
+        if self.pair is None:
+            return self._question()
+        rows = self.rows().rename(index=printable, columns=printable)
+        return f"{self._question()}\n{rows.to_string(float_format='{:.4g}'.format)}"
+
+    def _repr_html_(self) -> str:
+        shown = ""
+        if self.pair is not None and self._show is None:
+            shown = self.rows().to_html(float_format="{:.4g}".format)
+        elif self.pair is not None and self._show is not None:
+            named = zip(self.pair, called(self.selection, *self.pair), strict=True)
+            cells = (
+                f"<td>row {html.escape(name)}<br>{self._show(row)}</td>" for row, name in named
+            )
             shown = f"<table><tr>{''.join(cells)}</tr></table>"
-        how = html.escape(".same(), .different() or .skip()")
-        return f"<div>{known}. Do rows {i} and {j} belong together? Answer by {how}.{shown}</div>"
+        return f"<div>{html.escape(self._question())}{shown}</div>"
 
 
 def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -> pd.DataFrame:

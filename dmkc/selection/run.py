@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from dmkc.clusterers.answered import Answer, checked_answers
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.parameters import Integer
@@ -21,7 +22,7 @@ from dmkc.errors import UserError
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.scan.survey import TakeScan, sample_positions
-from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
+from dmkc.selection.choose import Gathered, Selection
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool
 from dmkc.typing import PerRow, TableLike
 

@@ -8,8 +8,8 @@ from typing import Any
 import dask
 
 from dmkc.data import passes
-from dmkc.data.entry import is_of
 from dmkc.errors import UserError, UserTypeError
+from dmkc.importing import is_of
 
 
 def as_frame(X: Any) -> Any:

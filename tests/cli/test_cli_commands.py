@@ -283,3 +283,21 @@ def test_what_a_killed_predict_left_is_cleared_and_said(call, shared_run, tmp_pa
     said = call(*words).err
     assert f"dmkc: warning: Removed {left}" in said
     assert [path.name for path in tmp_path.iterdir()] == ["labels.zarr"]
+
+
+def test_warm_compiles_the_loops_of_every_method(call, monkeypatch):
+    fitted = []
+
+    class Watched(dmkc.KMeans):
+        def fit(self, X, *args):
+            fitted.append((self.n_clusters, X.dtype.name, X.flags.writeable))
+            return super().fit(X, *args)
+
+    monkeypatch.setattr("dmkc.clusterers.registry.ESTIMATORS", {"kmeans": Watched, "auto": None})
+    assert "The loops are compiled" in call("warm").out
+    assert set(fitted) == {
+        (2, "float64", True),
+        (2, "float32", True),
+        (3, "float64", False),
+        (3, "float32", False),
+    }

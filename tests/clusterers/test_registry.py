@@ -30,7 +30,7 @@ class EveryOther(KMeans):
         n_init=1,
         max_iter=300,
         tol=1e-4,
-        scale=None,
+        scale="if-mixed",
         sample_rows=16384,
         random_state=None,
         verbose=0,

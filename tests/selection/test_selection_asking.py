@@ -150,7 +150,7 @@ def test_the_end_of_the_input_ends_the_questions(tmp_path, monkeypatch, capsys):
     [
         (["select", "--ask"], "--ask needs --answers"),
         (["select", "--answers", "none.csv"], "There is no file none.csv"),
-        (["fit", "--out", "run", "--answers", "a.csv"], "leave something open with --auto"),
+        (["fit", "--method", "kmeans", "--out", "run", "--answers", "a.csv"], "auto, odm and mkc"),
         (["select", "--method", "planes"], "candidates to choose from for --method mkc alone"),
     ],
 )
@@ -162,9 +162,14 @@ def test_mistakes_in_asking(tmp_path, monkeypatch, capsys, words, sentence):
     assert sentence in capsys.readouterr().err
 
 
-def test_answers_need_something_to_settle():
-    with pytest.raises(ValueError, match="answers settle a choice"):
-        MultipleKernelClustering(random_state=0).fit(square()[0], answers=[(0, 1, True)])
+def test_answers_are_kept_where_nothing_is_chosen():
+    X, _ = square()
+    model = MultipleKernelClustering(random_state=0)
+    plain = model.fit(X).labels_
+    other = int(np.flatnonzero(plain != plain[0])[0])
+    with pytest.warns(UserWarning, match=f"1 of 1 pairs contradict .* {other}"):
+        model.fit(X, answers=[(0, other, True)])
+    assert model.labels_[0] == model.labels_[other] and (model.labels_ != plain).sum() == 1
 
 
 def two_meanings(n=90, seed=0):

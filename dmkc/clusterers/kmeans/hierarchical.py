@@ -160,7 +160,7 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         n_masks: int | None = None,
         tie_break: float = 0.01,
         normalise: str = "cosine",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         rank: int | None = None,
         landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,

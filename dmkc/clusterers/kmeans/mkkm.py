@@ -107,7 +107,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         weights: str = "mkkm",
         penalty: float | None = None,
         normalise: str = "cosine",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         rank: int | None = None,
         landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,

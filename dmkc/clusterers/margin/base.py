@@ -12,6 +12,7 @@ import numpy as np
 from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
 from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
@@ -43,6 +44,7 @@ class MarginClusterer(KernelClusterer):
     """Base of clusterers that look for the widest margin."""
 
     _has_margin = True
+    _scored = "mean"
     C: float | None
     balance: Any
     norm: float
@@ -109,11 +111,15 @@ class MarginClusterer(KernelClusterer):
     def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
         n = prepared.rows.n_rows
         low, high = shared.cluster_range(self.n_clusters, n)
+        init, settings = self.init, job.own
+        if job.start is not None:
+            init, low = job.start, job.start.n_clusters
+            high, settings = low, self._settings(low)
         if low < high and not isinstance(self.n_clusters, str):
             check_range(high, n)
         if high == 1:
             return None
-        m, settings, scores, seed = high, job.own, None, job.seed
+        m, scores, seed = high, None, job.seed
         if low < high:
             job.progress.begin(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
@@ -122,7 +128,7 @@ class MarginClusterer(KernelClusterer):
                 self._settings(choice.n_clusters),
                 choice.scores,
             )
-        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        init = init if job.subset is None else job.subset.restricted(init)
         learned = learn(prepared, settings, m, init, self.n_init, self.refine, seed, job.progress)
         return replace(learned, selection=scores)
 
@@ -169,6 +175,9 @@ class MarginClusterer(KernelClusterer):
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
+
+    def _losses(self) -> Pipeline:
+        return self.model_.shortfall_pipeline()
 
     def _facts(self) -> Facts:
         open_C = self.threshold == "unit" and self.C in (None, "auto")

@@ -99,7 +99,7 @@ class SparseKernelMMC(MarginClusterer):
             squared distance.  {shared.NAMES}  Of several the weights are learned, as in
             `MultipleKernelClustering`.  basis="sparse" takes one Gaussian kernel.""",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         Parameter(
             "C",
             Number(above=0, none=True),
@@ -272,7 +272,8 @@ class SparseKernelMMC(MarginClusterer):
         settings = super()._features(job)
         if self.basis != "sparse" or self.n_clusters == 1:
             return settings
-        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        init = self.init if job.start is None else job.start
+        init = init if job.subset is None else job.subset.restricted(init)
         pursuit = PursuitSettings(job.own, self.vectors_per_cut, settings.rank)
         chooser = PreImages(pursuit, init, self.n_init, job.seed)
         return replace(settings, landmarks=chooser)
