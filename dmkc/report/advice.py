@@ -55,14 +55,24 @@ class Step:
 
 def next_steps(subject: Subject, command: Command | None, shuffled: Sequence[float]) -> list[Step]:
     """Predict, refine, try another number, ask."""
+    if command is None:
+        return _in_python(subject)
     useless = [
         column.name
         for column, tells, moves in zip(subject.columns, subject.tells, shuffled, strict=False)
-        if tells < USELESS and moves == 0
+        if tells < USELESS and moves == 0 and _can_be_listed(column.name)
     ][:FEW]
-    if command is None:
-        return _in_python(subject)
-    return _in_a_shell(subject, command, useless, made_by_one(subject, shuffled))
+    alone = made_by_one(subject, shuffled)
+    if subject.estimator._recipe() is None:  # columns of arrays have no names
+        useless, alone = [], None
+    elif alone is not None and not _can_be_listed(alone):
+        alone = None
+    return _in_a_shell(subject, command, useless, alone)
+
+
+def _can_be_listed(name: str) -> bool:
+    """Whether a column can be named on the command line as it is shown here."""
+    return bool(name) and not set(name) & set(",…\\") and name == name.strip()
 
 
 def made_by_one(subject: Subject, shuffled: Sequence[float]) -> str | None:

@@ -218,7 +218,8 @@ def _some_rows(X: TableLike) -> tuple[int, np.ndarray, Any, list[str]]:
     if not is_table(X):
         rows = as_rows(X)
         positions, drawn = plot.sample(X, SAMPLE)
-        return rows.n_rows, positions, drawn, rows.container.row_labels(positions)
+        ids = [*map(printable, rows.container.row_labels(positions))]
+        return rows.n_rows, positions, drawn, ids
     frame = as_frame(X)
     if not is_lazy(frame):
         positions = sample_positions(len(frame), SAMPLE, 0)

@@ -88,10 +88,11 @@ class View:
     def _sizes(self) -> Markup:
         """How many of all rows every cluster has."""
         subject, found = self.subject, []
+        longest = max(int(subject.sizes.max()), subject.noise, 1)
         for k in self.with_noise:
             size = subject.noise if k < 0 else int(subject.sizes[k])
-            part = size / max(subject.n_rows, 1)
-            found.append((k, cluster_name(k), part, f"{size:,} ({share(part)})"))
+            part = share(size / max(subject.n_rows, 1))
+            found.append((k, cluster_name(k), size / longest, f"{size:,} ({part})"))
         return page.sizes(found)
 
     def rows_table(

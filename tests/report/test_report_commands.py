@@ -47,6 +47,21 @@ def test_every_command_runs(table, tmp_path, monkeypatch, quick_reports):
     assert (tmp_path / "run one-3" / "labels.csv").exists()
 
 
+def test_columns_of_arrays_are_not_named(tmp_path, monkeypatch, quick_reports):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("x.npy", np.column_stack([50.0 * (np.arange(200) % 2), rng.normal(size=(200, 3))]))
+    words = ["fit", "x.npy", "--method", "kmeans", "--clusters", "2", "--seed", "0", "--quiet"]
+    assert main([*words, "--out", "run"]) == 0
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "column 0 alone makes these clusters" in page and "--exclude" not in page
+    pd.DataFrame(np.load("x.npy"), columns=["a", "b,c", "d", "e"]).to_csv("x.csv", index=False)
+    words[1] = "x.csv"
+    assert main([*words, "--out", "table"]) == 0
+    named = [each for each in commands(tmp_path / "table") if "--exclude" in each]
+    assert named[0][-4:] == ["--exclude", "a", "--out", "table-without"]
+
+
 def test_a_run_that_was_taken_up_again_has_its_commands(table, tmp_path, quick_reports):
     words = ["fit", "my rows.csv", "--delimiter=;", "--drop-missing", "--method", "kmeans"]
     assert main([*words, "--seed", "0", "--no-report", "--quiet", "--out", "run"]) == 0
