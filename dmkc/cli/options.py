@@ -45,7 +45,6 @@ SHORT = {
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
     "method": ("NAME", "one of the methods below [auto]"),
-    "auto": (None, "mkc with scale, kernels, C and balance left open"),
     "cluster": ("CONFIG", "cluster to run on, as in cluster_configs"),
     "quiet": (None, "say nothing while running, but for errors"),
     "exclude": ("A,B", "columns of a table to leave out"),

@@ -27,7 +27,7 @@ class EveryOther(KMeans):
         n_clusters=2,
         *,
         init="k-means++",
-        n_init=1,
+        n_init=None,
         max_iter=300,
         tol=1e-4,
         scale="if-mixed",

@@ -163,7 +163,7 @@ def test_mistakes_in_asking(tmp_path, monkeypatch, capsys, words, sentence):
 
 
 def test_answers_are_kept_where_nothing_is_chosen():
-    X, *_ = square()
+    X = square()[0].to_numpy()
     model = MultipleKernelClustering(random_state=0)
     plain = model.fit(X).labels_
     other = int(np.flatnonzero(plain != plain[0])[0])

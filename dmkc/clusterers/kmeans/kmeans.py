@@ -32,7 +32,7 @@ from dmkc.clusterers.kmeans.lloyd import (
 )
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Refits
-from dmkc.clusterers.parameters import OneOfOrRows, shared
+from dmkc.clusterers.parameters import Integer, OneOfOrRows, shared
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
 from dmkc.clusterers.starts import GIVEN_MODEL
@@ -46,6 +46,8 @@ from dmkc.scan.survey import Survey, SurveyScan
 from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 STARTS = ("k-means++", "k-means||", "random")
+TEN = 10
+"""Starts by k-means++, where their number is left open."""
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
 """Rows whose squared offset is below this many times their variance need no shift."""
 
@@ -118,9 +120,11 @@ class KMeans(Clusterer[FramedRows]):
             rows of the sample; an array holds a centroid a row.""",
         ),
         shared.N_INIT.but(
-            default=1,
+            kind=Integer(least=1, most=shared.MOST_TRIES, none=True),
+            default=None,
             text="""Number of starts, which are carried on together; the one with the lowest inertia
-            is kept.""",
+            is kept.  None is ten for "k-means++", the best of which on the sample is carried on to
+            all rows, and one for all others.""",
         ),
         shared.MAX_ITER.but(default=300, text="Largest number of steps on all rows."),
         shared.TOL_OR_ZERO.but(
@@ -142,7 +146,7 @@ class KMeans(Clusterer[FramedRows]):
         n_clusters: int = 2,
         *,
         init: Any = "k-means++",
-        n_init: int = 1,
+        n_init: int | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
         scale: str | None = "if-mixed",
@@ -199,7 +203,8 @@ class KMeans(Clusterer[FramedRows]):
             report = reporter(job.progress, "sample")
             weights = survey.sample_weights
             first = on_sample(prepared.sample, weights, tol, self.max_iter, report)
-            found = race(starts, first, on_all, inertia_of, refine="all")
+            refine = "best" if self.n_init is None else "all"
+            found = race(starts, first, on_all, inertia_of, refine)
         else:
             found = race(starts, on_all, None, inertia_of)
         return Learned(found.value, found.name, None)
@@ -214,7 +219,7 @@ class KMeans(Clusterer[FramedRows]):
 
     def _check_parameters(self) -> None:
         self._checked()
-        if self.n_init != 1 and not isinstance(self.init, str):
+        if self.n_init not in (None, 1) and not isinstance(self.init, str):
             raise UserError(
                 "`n_init` goes with random starts; one array of centroids is one start."
             )
@@ -239,7 +244,8 @@ class KMeans(Clusterer[FramedRows]):
             given = frame.moved(np.asarray(self.init, dtype=np.float64))
             return [Named("given", Run(centres=given))]
         k, init = self.n_clusters, self.init
-        names = [init if self.n_init == 1 else f"{init} {i + 1}" for i in range(self.n_init)]
+        count = self.n_init or (TEN if init == STARTS[0] else 1)
+        names = [init if count == 1 else f"{init} {i + 1}" for i in range(count)]
         sample, weights = prepared.sample, survey.sample_weights
         rng = np.random.default_rng([seed, 5])
         starts = []
