@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for."""
+"""What is imported when it is first asked for, and classes known without importing them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 
 def names_when_asked(
@@ -30,3 +31,19 @@ def names_when_asked(
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get, lambda: sorted({*vars(module), *homes, *modules()})
+
+
+def is_of(value: Any, module: str, name: str) -> bool:
+    """Whether a value is of a class of a module, without importing the module for it."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+class Later:
+    """A module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)

@@ -24,6 +24,7 @@ from dmkc.clusterers import labelling
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.losses import total_loss
 from dmkc.clusterers.parameters import Parameter, init_from, with_parameters
+from dmkc.clusterers.reach import warn_of_far
 from dmkc.clusterers.shown import Shown, found_lines
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
@@ -156,7 +157,10 @@ class Described:
         found = [Picture("embedding", BY_SCORE if two else BY_COMPONENTS)]
         if self._has_margin:
             inside = "of a score between -1 and 1" if two else "less than 1 ahead"
-            words = f"Those in the shaded margin, {inside}, are the uncertain ones."
+            words = (
+                f"The margin, {inside}, is shaded: rows in it cost the fit something, which does "
+                "not make them unsure."
+            )
             found.append(Picture("margins", words))
         bounded = any("bound" in record for record in self.history_)
         course = CONVEX_COURSE if bounded else f"The {self._minimised} after every step."
@@ -217,12 +221,16 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
     medoid_indices_: np.ndarray
     medoids_: np.ndarray
     client: MaybeClient
+    reach_: dict | None
+    """Where the rows of the fit were (`dmkc.clusterers.reach.Reach`), where they were many."""
     table_: dict
     """What is made of the columns of tables (`dmkc.tables.Recipe`), where that was kept."""
 
     @abstractmethod
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
-        """Cluster the rows of `X`; `y` is ignored."""
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
+        """Cluster the rows of `X`, from an earlier model if one is given; `y` is ignored."""
 
     @abstractmethod
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
@@ -233,9 +241,15 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def predict(self, X: TableLike) -> PerRow:
-        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr)."""
+        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr).
+
+        A warning says where many rows that are in memory lie far from all rows of the fit.
+        """
         rows = self._new_rows(X)
-        return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
+        found = labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
+        if not rows.container.lazy:
+            warn_of_far(self._fitted("reach_"), rows)
+        return found
 
     def transform(self, X: TableLike) -> PerRow:
         """What the model makes of every row of `X`, in the form of `X`."""
@@ -296,7 +310,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
             raise UserError(str(problem)) from None
         if rows.n_columns != self.n_features_in_:
             raise UserError(
-                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
+                f"`X` has {rows.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         return rows
@@ -340,6 +354,21 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def opened(start: Any) -> RowClusterer:
+    """A fitted estimator, which may be given by the path of its file."""
+    if isinstance(start, str | os.PathLike):
+        from dmkc import modelfile
+
+        return modelfile.load(start)
+    if not isinstance(start, RowClusterer):
+        raise UserError(
+            "start must be a fitted estimator of dmkc or the path of a model file, not a "
+            f"{type(start).__name__}."
+        )
+    check_is_fitted(start)
+    return start
 
 
 def _name_carrier(rows: Rows) -> Any:

@@ -10,9 +10,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask.highlevelgraph import HighLevelGraph
@@ -24,6 +23,9 @@ from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 Labeler: TypeAlias = Callable[[BlockRows], np.ndarray]
 """From the rows of a block to an answer for each."""
@@ -245,6 +247,8 @@ def lazily(
     name: str = "label",
 ) -> da.Array:
     """The answers as a Dask array with a chunk per block."""
+    import dask.array as da  # slow to import, and not needed where nothing is lazy
+
     tail = () if n_out is None else (n_out,)
     layer = f"{name}-{uuid.uuid4().hex}"
     # bare calls: Dask would take a pipeline apart in search of other tasks, for every block

@@ -23,6 +23,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
 from dmkc.data import BlockRows, RowRecord, as_record
+from dmkc.display import hidden
 from dmkc.kernels import KernelPlan, View
 from dmkc.kernels.anchors import combine
 from dmkc.progress import listening
@@ -161,7 +162,7 @@ def unheard() -> Iterator[None]:
     """Fits that nobody has asked for: nobody is told of them, and no journal records them."""
     token = recorder.set(None)
     try:
-        with warnings.catch_warnings(), listening(lambda known: None):
+        with warnings.catch_warnings(), listening(lambda known: None), hidden():
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
@@ -15,6 +13,7 @@ from dmkc.data import labelled, lazy, store, views
 from dmkc.data.blocks import check_dimensions
 from dmkc.data.rows import Rows, array_rows, frame_rows, sparse_rows
 from dmkc.errors import UserError, UserTypeError
+from dmkc.importing import is_of
 from dmkc.typing import TableLike
 
 ACCEPTED = (
@@ -51,8 +50,8 @@ def as_rows(
             return as_rows(next(iter(X.values())))
     if variable is not None:
         raise UserError(
-            f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
-            f"{type(X).__name__}; leave variable out."
+            f"`variable={variable!r}` chooses from a Zarr group or an xarray Dataset, but `X` is a "
+            f"{type(X).__name__}; leave `variable` out."
         )
     if isinstance(X, (list, tuple)) and views.are_tables(X):
         X = views.named(X)
@@ -61,7 +60,7 @@ def as_rows(
         return views.joined_rows({name: _view(name, part) for name, part in parts.items()})
     if is_of(X, "xarray", "DataArray"):
         return labelled.data_array_rows(X)
-    if isinstance(X, da.Array):
+    if is_of(X, "dask.array", "Array"):
         return lazy.dask_rows(X)
     if is_of(X, "dask.dataframe", "DataFrame"):
         return lazy.dask_frame_rows(X)
@@ -73,7 +72,7 @@ def as_rows(
         check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
         return array_rows(X)
-    raise UserTypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
+    raise UserTypeError(f"`X` is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
 
 
 def _view(name: Any, part: Any) -> Rows:
@@ -82,10 +81,3 @@ def _view(name: Any, part: Any) -> Rows:
         return as_rows(part)
     except (TypeError, ValueError) as problem:
         raise type(problem)(f"View {name!r}: {problem}") from None
-
-
-def is_of(X: TableLike, module: str, name: str) -> bool:
-    """Whether X is of a class of a module, without importing the module for it."""
-    loaded = sys.modules.get(module)
-    kind = getattr(loaded, name, None)
-    return isinstance(kind, type) and isinstance(X, kind)

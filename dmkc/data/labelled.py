@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask.array as da
-
 from dmkc.data.blocks import check_dimensions, string_names
 from dmkc.data.lazy import dask_rows
 from dmkc.data.rows import Rows, XarrayContainer, array_rows, sparse_rows
 from dmkc.errors import UserError
+from dmkc.importing import is_of
 
 
 def data_array_rows(array: Any) -> Rows:
@@ -30,7 +29,7 @@ def data_array_rows(array: Any) -> Rows:
         # Opened from a file without chunks: touching its values would load all of them.
         array = array.chunk({row: "auto", column: -1})
     data = array.data
-    if isinstance(data, da.Array):
+    if is_of(data, "dask.array", "Array"):
         return dask_rows(data, names, container)
     if hasattr(data, "tocsr"):
         return sparse_rows(data.tocsr(), container(array.shape[0], None), names)
@@ -48,7 +47,7 @@ def views_of(dataset: Any) -> dict[str, Any]:
         what = f"the variable {other[0]!r} has {dataset[other[0]].ndim} dimensions" if other else ""
         raise UserError(
             f"A Dataset is clustered by its 1-D and 2-D variables, but {what or 'there are none'}; "
-            "choose one with variable= or pass X[name]."
+            "choose one with `variable=` or pass X[name]."
         )
     rows = {name: data.dims[0] for name, data in (wide | flat).items()}
     first = next(iter(rows))

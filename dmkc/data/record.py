@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import dask
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
 from dmkc.data.blocks import Block, Lazy, Read, of_their_own
 from dmkc.errors import UserError
+from dmkc.importing import is_of
 from dmkc.typing import PerRow
 
 BlockRows: TypeAlias = "np.ndarray | sp.csr_array | RowRecord"
@@ -113,30 +113,30 @@ def constrained(values: Any, first: int, places: np.ndarray) -> RowRecord:
 
 def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
     """Weights as a float64 vector, in memory or a Dask array; one per row, none negative."""
-    if isinstance(sample_weight, da.Array):
+    if is_of(sample_weight, "dask.array", "Array"):
         weights = sample_weight.astype(np.float64)
     else:
         try:
             weights = np.asarray(sample_weight, dtype=np.float64)
         except (TypeError, ValueError) as problem:
-            raise UserError(f"sample_weight must hold numbers ({problem}).") from None
+            raise UserError(f"`sample_weight` must hold numbers ({problem}).") from None
     if weights.shape != (n_rows,):
         raise UserError(
-            f"sample_weight has shape {weights.shape}, but X has {n_rows} rows; give one weight "
-            "per row."
+            f"`sample_weight` has shape {weights.shape}, but `X` has {n_rows} rows; give one "
+            "weight per row."
         )
-    lazy = isinstance(weights, da.Array)
-    least = (da if lazy else np).where(weights > 0, weights, np.inf).min()
+    lazy = is_of(weights, "dask.array", "Array")
+    least = np.where(weights > 0, weights, np.inf).min()
     ends = (weights.min(), weights.max(), least)
     low, high, least = dask.compute(*ends) if lazy else ends
     if not np.isfinite(high) or not low >= 0 or high <= 0:
         raise UserError(
-            "sample_weight must hold finite numbers that are not negative, and not only zeros."
+            "`sample_weight` must hold finite numbers that are not negative, and not only zeros."
         )
     if high > MOST_WEIGHT or least < 1.0 / MOST_WEIGHT:
         value = high if high > MOST_WEIGHT else least
         raise UserError(
-            f"sample_weight holds {value:g}, but weights must be 0 or lie between "
+            f"`sample_weight` holds {value:g}, but weights must be 0 or lie between "
             f"{1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}: multiply all of them by a constant."
         )
     return weights
@@ -148,7 +148,7 @@ def with_weights(blocks: Sequence[Block], weights: Any) -> list[Block]:
     out: list[Block] = []
     for block in blocks:
         part = weights[block.start : block.stop]
-        lazy = isinstance(part, da.Array)
+        lazy = is_of(part, "dask.array", "Array")
         if isinstance(block, Lazy) or lazy:
             rows = block.delayed if isinstance(block, Lazy) else dask.delayed(block.load)()
             values = dask.delayed(np.asarray)(part) if lazy else part

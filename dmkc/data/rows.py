@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import dask.array as da
 import numpy as np
 
 from dmkc.data.blocks import (
@@ -31,6 +30,7 @@ from dmkc.data.blocks import (
 )
 from dmkc.data.record import with_constrained
 from dmkc.errors import UserError, UserTypeError
+from dmkc.importing import is_of
 
 SPARSE_WIDTH = 2048
 BETWEEN = "="
@@ -68,12 +68,14 @@ class Container:
 
     def _settle(self, values: Any) -> Any:
         """Return values as the array type this container holds, in the input's row chunks."""
-        is_dask = isinstance(values, da.Array)
+        is_dask = is_of(values, "dask.array", "Array")
         if self.row_chunks is None:
             return values.compute() if is_dask else np.asarray(values)
         if is_dask:
             whole = {axis: -1 for axis in range(1, values.ndim)}
             return values.rechunk({0: self.row_chunks, **whole}, method="tasks")
+        import dask.array as da
+
         whole_axes = tuple((size,) for size in values.shape[1:])
         return da.from_array(np.asarray(values), chunks=(self.row_chunks, *whole_axes))
 
@@ -321,6 +323,6 @@ def _plain_array(values: Any) -> np.ndarray:
         return np.asarray(values)
     except ValueError as error:
         raise UserError(
-            f"X could not be read as a table of numbers ({error}); make sure that every row has "
+            f"`X` could not be read as a table of numbers ({error}); make sure that every row has "
             "the same number of columns."
         ) from error

@@ -11,13 +11,15 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import pairwise
 
 from dmkc.errors import UserError
+from dmkc.importing import Later
 from dmkc.kernels import loops
 from dmkc.kernels.base import FittedKernel, OnColumns, PairwiseKernel, State
 from dmkc.kernels.sample import KernelSample
 from dmkc.kernels.tiles import Tile
+
+pairwise = Later("sklearn.metrics.pairwise")  # workers need no scikit-learn
 
 WIDE = 2048
 """Beyond this many columns the linear kernel goes through landmarks like the others."""

@@ -11,11 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from sklearn.cluster import KMeans
-from sklearn.metrics import euclidean_distances
 
 from dmkc.data import RowRecord
+from dmkc.importing import Later
 from dmkc.kernels.tiles import Scaling
 from dmkc.scan.assign import Centroids, FarScan, Frame
 from dmkc.scan.base import Scan
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from dmkc.kernels.base import Kernel
 
 Made = TypeVar("Made")
+cluster, pairwise = Later("sklearn.cluster"), Later("sklearn.metrics.pairwise")
+distance = Later("scipy.spatial.distance")
 
 CHOICES = ("uniform", "kmeans")
 MEDIAN_ROWS = 1000
@@ -35,7 +35,7 @@ def choose_landmarks(how: str, sample: np.ndarray, size: int, seed: int) -> np.n
     """Standardised landmarks, distinct: sampled rows or centroids."""
     rng = np.random.default_rng([seed, 2])
     if how == "kmeans" and len(sample) > size:
-        centres = KMeans(size, n_init=1, random_state=seed % 2**32, max_iter=20).fit(sample)
+        centres = cluster.KMeans(size, n_init=1, random_state=seed % 2**32, max_iter=20).fit(sample)
         return np.unique(centres.cluster_centers_, axis=0)
     order = rng.permutation(len(sample))
     _, first = np.unique(sample[order[: 4 * size]], axis=0, return_index=True)
@@ -110,13 +110,15 @@ class KernelSample:
     def median_squared(self) -> float:
         """Median squared Euclidean distance between rows; a row of weight 2 counts twice."""
         few, first, second, pairs, itself = self._pairs
-        return _median(euclidean_distances(few, squared=True)[first, second], pairs, itself)
+        return _median(
+            pairwise.euclidean_distances(few, squared=True)[first, second], pairs, itself
+        )
 
     @cached_property
     def median_manhattan(self) -> float:
         """Median Manhattan distance between rows."""
         few, _, _, pairs, itself = self._pairs
-        return _median(pdist(few, "cityblock"), pairs, itself)
+        return _median(distance.pdist(few, "cityblock"), pairs, itself)
 
     @cached_property
     def largest_squared(self) -> float:
@@ -125,7 +127,7 @@ class KernelSample:
         It is that of the row farthest from the mean to the row farthest from it.
         """
         if self.run is None or self.scaling is None:
-            return float(euclidean_distances(self.rows, squared=True).max()) or 1.0
+            return float(pairwise.euclidean_distances(self.rows, squared=True).max()) or 1.0
         shift, factor = self.scaling.shift, self.scaling.factor
         frame = Frame(np.empty(0) if self.sparse else shift, factor, np.dtype(np.float64))
         point = shift * factor if self.sparse else np.zeros_like(shift)

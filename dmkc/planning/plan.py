@@ -17,6 +17,7 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
+from dmkc.display import advance
 from dmkc.errors import UserError, UserTypeError
 from dmkc.planning.pilot import Step, forecast, pilot_sizes, run_pilot, take_sample
 from dmkc.resume import is_recording
@@ -168,7 +169,7 @@ def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Pla
     if is_recording():
         raise UserError(
             "A plan inside dmkc.checkpoint would be recorded as part of the run: plan before it, "
-            "with journal=True."
+            "with `journal=True`."
         )
     _check_plannable(estimator)
     began = time.perf_counter()
@@ -187,7 +188,9 @@ def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Pla
         sample = take_sample(rows, engine, layout.sample_rows, seed)
     threads = engine.threads
     pilots, resident = [], []
-    for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads)):
+    sizes = pilot_sizes(rows.n_rows, layout, threads)
+    for turn, size in enumerate(sizes):
+        advance(turn, len(sizes), f"{size} rows")
         pilots.append(run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal))
         resident.append(engine.resident())  # with all code that a fit loads and compiles
     base = min(map(max, resident))  # some of a pilot's blocks may not have been let go of yet
@@ -261,7 +264,7 @@ def _check_plannable(estimator: Any) -> None:
     ):
         if there:
             raise UserError(
-                f"A plan is made from fits of some of the rows, for which the given {name} does "
+                f"A plan is made from fits of some of the rows, for which the given `{name}` does "
                 "not hold: leave it out for the plan."
             )
 

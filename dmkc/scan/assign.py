@@ -68,11 +68,12 @@ class Centroids:
     centres: np.ndarray
     """Starts x clusters x columns, in the frame, float64."""
 
-    def _operands(self, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """-2 c as columns and |c|^2 of all centroids of all starts."""
+    def _operands(self, rows: Values) -> tuple[np.ndarray, np.ndarray]:
+        """-2 c and |c|^2 of all centroids of all starts, as the loops take them."""
+        if not sp.issparse(rows):
+            return loops.operands(self.centres, rows.dtype)
         flat = self.centres.reshape(-1, self.centres.shape[2])
-        squares = np.einsum("ij,ij->i", flat, flat).astype(kind)
-        return np.ascontiguousarray((-2.0 * flat.T).astype(kind)), squares
+        return np.ascontiguousarray(-2.0 * flat.T), np.einsum("ij,ij->i", flat, flat)
 
     def sums(self, rows: BlockRows, leaf_rows: int) -> Node:
         """Sums, weights and lowest scores of an aligned run of leaves."""
@@ -83,7 +84,7 @@ class Centroids:
         n_leaves = -(-rows.shape[0] // leaf_rows)
         sums = np.zeros((n_leaves, n_starts * k, d))
         totals, scored = np.zeros((n_leaves, n_starts * k)), np.zeros((n_leaves, n_starts))
-        product, squares = self._operands(rows.dtype)
+        product, squares = self._operands(rows)
         rest = (product, squares, n_starts, leaf_rows, sums, totals, scored)
         shift, factor = self.frame.shift, self.frame.factor
         if sp.issparse(rows):
@@ -104,7 +105,7 @@ class Centroids:
         """Labels under the first start's centroids, and squared distances to them."""
         rows = self.frame.values(rows)
         centres = self.centres[0]
-        product, squares = self._operands(rows.dtype)
+        product, squares = self._operands(rows)
         labels, distances = np.empty(rows.shape[0], np.int32), np.empty(rows.shape[0])
         shift, factor = self.frame.shift, self.frame.factor
         if sp.issparse(rows):
@@ -171,23 +172,29 @@ class KMeansScan(SharedScan[CentroidSums]):
 
 @dataclass(frozen=True)
 class CostScan(Scan):
-    """Weights of the clusters of one start, and their inertia from the distances themselves."""
+    """Weights of the clusters of one start, inertia from the distances themselves, first rows."""
 
     centroids: Centroids
     name = "inertia"
 
     def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         return fold_leaves(
-            (self._leaf(leaf) for leaf, _ in leaves(rows, first_row, leaf_rows)), self.merge
+            (self._leaf(leaf, at) for leaf, at in leaves(rows, first_row, leaf_rows)), self.merge
         )
 
-    def _leaf(self, leaf: BlockRows) -> Node:
+    def _leaf(self, leaf: BlockRows, first_row: int) -> Node:
         rows, weights = split_weights(leaf)
         labels, distances = self.centroids.nearest(rows)
         if weights is None:
             weights = np.ones(len(labels))
         sizes = np.bincount(labels, weights, minlength=self.centroids.centres.shape[1])
-        return sizes, np.array([np.sum(weights * distances)])
+        first = np.full(len(sizes), np.iinfo(np.int64).max)  # of an empty cluster
+        first[labels[::-1]] = np.arange(first_row, first_row + len(labels))[::-1]
+        return sizes, np.array([np.sum(weights * distances)]), first
+
+    def merge(self, left: Node, right: Node) -> Node:
+        *sums, first = zip(left, right, strict=True)
+        return *(a + b for a, b in sums), np.minimum(*first)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ tasks where blocks are read anew.  The number of tasks goes with the threads, wh
 blocks, and all of them are one message.  Placement is soft: a block remembers how it was made, and
 when its worker is gone it is made again on another one; blocks also move to workers that have
 joined.  Where workers are killed again and again, which mostly means that they run out of memory,
-tasks become smaller: one block each, then half a block.
+tasks become smaller: one block each, then half a block.  Short scans of held blocks need no tasks
+(`dmkc/scan/rounds.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -41,6 +43,7 @@ from dmkc.scan.engine import (
 )
 from dmkc.scan.grid import Grid, Node, Piece
 from dmkc.scan.lost import SchedulerLost, WorkersLost, await_worker, check_scheduler, why_lost
+from dmkc.scan.rounds import MOST_WORKERS, SHORT_SECONDS, ask_directly, runs_of
 from dmkc.scan.tasks import fold_run, make_value, same, scan_run
 from dmkc.scan.versions import check_versions
 from dmkc.scan.waiting import Stuck, gather_all, wait_all
@@ -94,6 +97,8 @@ class Placed:
     """Makes the value from `source`; None when `source` was sent as it is."""
     source: Block
     """Where the value came from, so that it can be made again."""
+    seconds: float = math.inf
+    """What the last scan took that began with this block."""
 
 
 class ClusterEngine(Engine):
@@ -191,7 +196,7 @@ class ClusterEngine(Engine):
             blocks, grid = self._fitting(blocks, grid)
             try:
                 self._share_out(blocks)
-                parts = self._scan_once(scan, blocks, grid)
+                parts = self._scan_timed(scan, blocks, grid)
                 return only_node([piece for part in parts for piece in part], grid, scan)
             except _LOST as error:
                 if attempt == ATTEMPTS:
@@ -259,6 +264,22 @@ class ClusterEngine(Engine):
                 log.warning("Results were lost with a worker (%s); making them again.", error)
                 self._recover(blocks, isinstance(error, Stuck))
         raise AssertionError
+
+    def _scan_timed(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
+        """Held blocks whose last scan was short are asked for without tasks."""
+        began, first = time.monotonic(), blocks[0]
+        if not all(isinstance(b, Placed) for b in blocks):
+            return self._scan_once(scan, blocks, grid)
+        parts, short = None, first.seconds < SHORT_SECONDS and len(self._workers()) <= MOST_WORKERS
+        if short:
+            parts = ask_directly(self.client, runs_of(self._groups(blocks)), scan, grid)
+        if parts is None:
+            parts = self._scan_once(scan, blocks, grid)
+            if short:  # somebody has gone, or has lost a block, which was made again elsewhere
+                self._workers(fresh=True)
+                self._note_homes(blocks)
+        first.seconds = time.monotonic() - began
+        return parts
 
     def _scan_once(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
         number = next(_numbers)

@@ -29,7 +29,7 @@ import psutil
 from dask.delayed import delayed
 from threadpoolctl import LibController, ThreadpoolController
 
-from dmkc.data import BlockRows, Lazy
+from dmkc.data import BlockRows, Lazy, passes
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
@@ -116,7 +116,13 @@ def _go_out(own: Before) -> None:
 
 
 def _loaded() -> tuple[list[LibController], list[LibController]]:
-    """Libraries with one number of threads for the process, and with one for each thread."""
+    """Libraries with one number of threads for the process, and with one for each thread.
+
+    Numba loads the BLAS of its matrix products when it first makes one, inside a task; it has to be
+    known before.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401
+
     shared: list[LibController] = []
     own: list[LibController] = []
     for library in ThreadpoolController().lib_controllers:
@@ -289,7 +295,8 @@ class ThreadEngine(Engine):
     here = True
 
     def __init__(self) -> None:
-        get = dask.base.get_scheduler()
+        told = "distributed" in sys.modules or dask.config.get("scheduler", None)
+        get = dask.base.get_scheduler() if told else None  # which would import distributed
         if get is None or hasattr(getattr(get, "__self__", None), "scheduler_info"):
             get = dask.threaded.get  # a connected client is the other engine's business
         if "multiprocessing" in getattr(get, "__module__", ""):
@@ -332,14 +339,16 @@ class ThreadEngine(Engine):
                 )
                 for b in blocks
             ]
-            return list(dask.compute(*tasks, scheduler=self._get, num_workers=self.threads))
+            with passes.counted():
+                return list(dask.compute(*tasks, scheduler=self._get, num_workers=self.threads))
         keys = [(name, b.start) for b in blocks]
         # a bare call hides its arguments from Dask, which would look for tasks among them
         graph = {
             key: (partial(_on_block, func, block, args),)
             for key, block in zip(keys, blocks, strict=True)
         }
-        return list(self._get(graph, keys, num_workers=self.threads))
+        with passes.counted():
+            return list(self._get(graph, keys, num_workers=self.threads))
 
 
 def _on_block(func: Callable, block: Block, args: tuple) -> Any:
@@ -387,6 +396,8 @@ def metered(engine: Engine) -> Engine:
 
 
 def _engine(client: MaybeClient) -> Engine:
+    if client is None and "distributed" not in sys.modules:
+        return ThreadEngine()  # nobody can have connected a client
     from distributed import Client
 
     from dmkc.scan.cluster import ClusterEngine
@@ -397,7 +408,7 @@ def _engine(client: MaybeClient) -> Engine:
         except ValueError:
             return ThreadEngine()
     if not isinstance(client, Client):
-        raise UserTypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+        raise UserTypeError(f"`client` must be a distributed.Client, not {type(client).__name__}.")
     if client.status != "running":
         raise UserError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)

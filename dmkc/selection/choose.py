@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dmkc.clusterers.answered import Answer, check_answers, checked_answers
 from dmkc.errors import UserError
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
@@ -26,9 +27,6 @@ PRICE_OF_CONTRADICTION = 0.8
 """What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
-
-Answer = tuple[int, int, bool]
-"""Two row numbers, and whether they belong together."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,8 @@ class Gathered:
     template: Any
     """An estimator with the parameters that were not open."""
     seed: int
+    row_names: list[str] | None = None
+    """What the rows are called, where not by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,9 @@ class Selection:
                         f"Row {row} is not among the rows that candidates were compared on; give "
                         "its answers to select(..., answers=...), which takes the row in."
                     )
-        return replace(self, answers=(*self.answers, *known))
+        every = (*self.answers, *known)
+        check_answers(every, int(self.positions.max()) + 1, self.template.n_clusters)
+        return replace(self, answers=every)
 
     def estimator(self, which: int = 0) -> Any:
         """An unfitted estimator that refines an alternative (0: the best) on all rows."""
@@ -182,7 +184,7 @@ class Selection:
             "C": chosen.C,
             "init": chosen.model,
         }
-        if self.template.n_clusters == 2:
+        if self.template.n_clusters == 2 or self.template.balance == "auto":
             parameters["balance"] = chosen.balance
         return type(self.template)(**self.template.get_params(deep=False) | parameters)
 
@@ -228,19 +230,3 @@ def shown_selection(found: Selection) -> list[str]:
             f"{others} other {what} clearly: .estimator({each}), or settle it by .asking()"
         )
     return [*lines, ".estimator() is to be fitted to all rows, .table() lists all candidates"]
-
-
-def checked_answers(answers: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
-    """Answers as (row, row, bool), or a sentence about the first that is not one."""
-    known: list[Answer] = []
-    for answer in answers:
-        if len(answer) != 3 or not all(isinstance(row, int | np.integer) for row in answer[:2]):
-            raise UserError(
-                "An answer is two row numbers and whether the rows belong together, such as "
-                f"(3, 17, True), not {answer!r}."
-            )
-        i, j, together = answer
-        if i == j or i < 0 or j < 0 or together not in (True, False):
-            raise UserError(f"{answer!r} does not say whether two different rows belong together.")
-        known.append((int(i), int(j), bool(together)))
-    return tuple(known)

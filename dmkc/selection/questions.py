@@ -242,7 +242,8 @@ class Asking:
         known = f"{len(self.selection.answers)} answers"
         if self.pair is None:
             return f"{known}; there is nothing left to ask."
-        rows, how = "rows {} and {}".format(*self.pair), ".same(), .different() or .skip()"
+        rows = "rows {} and {}".format(*called(self.selection, *self.pair))
+        how = ".same(), .different() or .skip()"
         return f"{known}. Do {rows} belong together? Answer by {how}."
 
     def __repr__(self) -> str:
@@ -256,7 +257,10 @@ class Asking:
         if self.pair is not None and self._show is None:
             shown = self.rows().to_html(float_format="{:.4g}".format)
         elif self.pair is not None and self._show is not None:
-            cells = (f"<td>row {row}<br>{self._show(row)}</td>" for row in self.pair)
+            named = zip(self.pair, called(self.selection, *self.pair), strict=True)
+            cells = (
+                f"<td>row {html.escape(name)}<br>{self._show(row)}</td>" for row, name in named
+            )
             shown = f"<table><tr>{''.join(cells)}</tr></table>"
         return f"<div>{html.escape(self._question())}{shown}</div>"
 
@@ -269,4 +273,14 @@ def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -
     order = np.argsort(-apart, kind="stable")[:most]
     names = names or [f"column {k}" for k in range(values.shape[1])]
     table = values[np.ix_(at, order)].T
-    return pd.DataFrame(table, index=[names[k] for k in order], columns=[f"row {i}", f"row {j}"])
+    titles = [f"row {name}" for name in called(selection, i, j)]
+    return pd.DataFrame(table, index=[names[k] for k in order], columns=titles)
+
+
+def called(selection: Selection, *rows: int) -> list[str]:
+    """What rows of the sample are called: by the index of X, where it has one."""
+    names = selection.gathered.row_names
+    return [
+        str(row) if names is None else names[int(np.searchsorted(selection.positions, row))]
+        for row in rows
+    ]

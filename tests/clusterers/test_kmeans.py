@@ -75,6 +75,25 @@ def test_any_number_of_steps_equals_scikit_learn(seed, k, d, max_iter, weighted)
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
 
 
+@pytest.mark.parametrize("k, d", [(15, 3), (16, 5), (17, 8), (66, 3), (517, 6), (300, 70)])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_many_clusters_take_the_same_steps(k, d, offset):
+    """Also where the last tile of rows is not full and rows are shifted."""
+    X, _ = mixture(2 * 4096 + 300, d, 40, spread=10.0)
+    X, weights = X + offset, np.random.default_rng(k).integers(1, 4, size=len(X))
+    params = {"max_iter": 3, "tol": 0.0}
+    theirs = peer(X, X[:k], weights, **params)
+    ours = KMeans(k, init=X[:k], **params).fit(X, sample_weight=weights)
+    matched(ours.labels_, theirs.labels_)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
+    for rows in (100, 5000):
+        again = KMeans(k, init=X[:k], **params)
+        again.fit(da.from_array(X, chunks=(rows, d)), sample_weight=weights)
+        assert again.cluster_centers_.tobytes() == ours.cluster_centers_.tobytes()
+        assert np.array_equal(np.asarray(again.labels_), ours.labels_)
+
+
 def test_single_precision_comes_to_the_same_clusters():
     X, _ = mixture(5000)
     X = X.astype(np.float32)

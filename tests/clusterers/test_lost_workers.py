@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+from dataclasses import dataclass
 
 import dask.array as da
 import numpy as np
@@ -12,7 +14,8 @@ from distributed import get_worker
 
 from dmkc import MultipleKernelClustering
 from dmkc.data.blocks import HeldArray, Read
-from dmkc.scan import cluster
+from dmkc.scan import cluster, rounds
+from dmkc.scan.base import Scan
 from dmkc.scan.cluster import ClusterEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import TakeScan
@@ -108,6 +111,41 @@ def test_a_worker_lost_in_the_middle_of_its_work(own_process_client, tmp_path, f
     model = fit_on(own_process_client, rows(), kernels=kernels, feature_mode=feature_mode)
     assert flag.exists()
     assert_identical(model, expected)
+
+
+@dataclass(frozen=True)
+class DeadlyTotal(Scan):
+    """The sum of all rows; one process that first comes to it ends."""
+
+    flag: str
+
+    def block(self, rows, first_row, leaf_rows):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+            os._exit(1)
+        return (rows.sum(),)
+
+
+@pytest.mark.slow
+def test_a_worker_lost_while_it_is_asked_directly(own_process_client, tmp_path, monkeypatch):
+    asked = []
+
+    def counted(*args):
+        asked.append(rounds.ask_directly(*args))
+        return asked[-1]
+
+    monkeypatch.setattr(cluster, "SHORT_SECONDS", 60.0)
+    monkeypatch.setattr(cluster, "ask_directly", counted)
+    engine, grid = ClusterEngine(own_process_client), Grid(8, 1, 0)
+    X = np.arange(8.0)[:, None]
+    blocks = [Read(HeldArray(X, 0, X.dtype), i, i + 1) for i in range(8)]
+    held = engine.hold(np.negative, blocks, "values")
+    (tmp_path / "done").touch()
+    assert engine.scan(DeadlyTotal(str(tmp_path / "done")), held, grid) == (-28.0,)
+    assert engine.scan(DeadlyTotal(str(tmp_path / "died")), held, grid) == (-28.0,)
+    assert asked == [None] and (tmp_path / "died").exists()
+    assert engine.scan(DeadlyTotal(str(tmp_path / "died")), held, grid) == (-28.0,)
+    assert len(asked) == 2 and asked[1] is not None
 
 
 @pytest.mark.slow

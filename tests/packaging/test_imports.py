@@ -13,8 +13,9 @@ import pytest
 
 import dmkc
 
-HEAVY = {"cvxpy", "matplotlib", "distributed"}
+HEAVY = {"cvxpy", "matplotlib", "distributed", "bokeh"}
 FRAMES = {"pandas", "xarray", "zarr"}
+ARRAYS = {"dask.array", "xarray", "zarr"}
 NUMBERS = {"numpy", "scipy", "numba", "sklearn", "dask"}
 LIST = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
@@ -42,13 +43,33 @@ def test_the_package_loads_nothing_but_itself():
 
 def test_estimators_load_no_library_that_only_some_uses_need():
     found = loaded("import dmkc; [getattr(dmkc, name) for name in dmkc.clusterers.__all__]")
-    assert not found & (HEAVY | {"zarr"})
+    assert not found & (HEAVY | ARRAYS | {"numba"})
+
+
+def test_fits_of_rows_in_memory_on_threads_load_neither_clusters_nor_files():
+    """Of every method, with labels, predictions and weights."""
+    methods = set(dmkc.clusterers.__all__) - {"AutoClustering", "cluster"}
+    code = (
+        "import warnings, dmkc, numpy as np; warnings.simplefilter('ignore')\n"
+        "X = np.random.default_rng(0).normal(size=(60, 3))\n"
+        f"for name in {sorted(methods)}:\n"
+        "    found = getattr(dmkc, name)(2, random_state=0).fit(X, sample_weight=None)\n"
+        "    assert len(found.labels_) == len(found.predict(X)) == 60"
+    )
+    assert not loaded(code) & (HEAVY | ARRAYS)
 
 
 def test_an_estimator_brings_its_own_family_only():
     found = loaded("import dmkc; dmkc.MultipleKernelClustering")
     assert "dmkc.clusterers.margin" in found
     assert not {f"dmkc.clusterers.{name}" for name in ("kmeans", "odm", "planes")} & found
+
+
+def test_workers_load_no_library_that_only_the_coordinator_needs():
+    modules = ("scan.tasks", "scan.cuts", "scan.planes", "clusterers.model", "clusterers.rowset")
+    found = loaded("import " + ", ".join(f"dmkc.{name}" for name in modules))
+    assert "dmkc.kernels.neighbours" in found
+    assert not found & (HEAVY | FRAMES | {"sklearn", "dask.array", "numba"})
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--help",)])

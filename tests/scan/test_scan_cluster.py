@@ -17,6 +17,7 @@ from dmkc.data.blocks import Read
 from dmkc.scan.base import Scan
 from dmkc.scan.cluster import FAN_IN, TASKS_A_THREAD, ClusterEngine
 from dmkc.scan.grid import Grid
+from dmkc.scan.rounds import SHORT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,16 @@ class Total(Scan):
 
     def block(self, rows, first_row, leaf_rows):
         return (rows.sum(),)
+
+
+@dataclass(frozen=True)
+class Failing(Scan):
+    """A scan that cannot be."""
+
+    name = "failing"
+
+    def block(self, rows, first_row, leaf_rows):
+        raise ZeroDivisionError("of this scan")
 
 
 N = 120
@@ -93,6 +104,37 @@ def test_blocks_are_held_by_one_message_and_scanned_by_a_task_a_thread(client, m
     np.testing.assert_array_equal(
         np.ravel(engine.collect(np.copy, held, "again")), np.arange(N, dtype=float)
     )
+
+
+def test_short_scans_of_held_blocks_after_the_first_are_no_tasks(client, messages):
+    engine = ClusterEngine(client)
+    held = engine.hold(np.negative, BLOCKS, "values")
+    messages.clear()
+    for _ in range(3):
+        assert engine.scan(Total(), held, GRID) == (-EXPECTED[0],)
+    assert messages == [3]
+    held[0].seconds = SHORT_SECONDS  # the last one was not short
+    assert engine.scan(Total(), held, GRID) == (-EXPECTED[0],)
+    assert messages == [3, 3]
+
+
+def test_blocks_that_are_not_where_they_were_are_scanned_by_tasks(client, messages):
+    engine = ClusterEngine(client)
+    held = engine.hold(np.negative, BLOCKS, "values")
+    engine.scan(Total(), held, GRID)
+    held[0].home, held[-1].home = held[-1].home, held[0].home
+    messages.clear()
+    assert engine.scan(Total(), held, GRID) == (-EXPECTED[0],)
+    assert messages == [3]
+
+
+def test_an_error_inside_a_short_scan_is_told_as_that_of_a_task(client):
+    engine = ClusterEngine(client)
+    held = engine.hold(np.negative, BLOCKS, "values")
+    engine.scan(Total(), held, GRID)
+    with pytest.raises(ZeroDivisionError, match="of this scan"):
+        engine.scan(Failing(), held, GRID)
+    assert engine.scan(Total(), held, GRID) == (-EXPECTED[0],)
 
 
 def test_blocks_that_another_worker_made_are_found_and_shared_out(client, monkeypatch):

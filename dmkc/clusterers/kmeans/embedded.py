@@ -12,6 +12,7 @@ from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Report,
     Run,
+    centroids_of,
     held_points,
     inertia_of,
     on_sample,
@@ -22,6 +23,7 @@ from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline, RowMap
 from dmkc.clusterers.model import shown_model
 from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
+from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.progress import Progress
@@ -156,12 +158,21 @@ def cluster_embedded(
     n_init: int,
     seed: int,
     progress: Progress,
+    given: np.ndarray | None = None,
 ) -> tuple[Named[Run], float]:
-    """k-means of embedded rows: starts race on a sample, and the best goes on with all rows."""
+    """k-means of embedded rows: starts race on a sample, and the best goes on with all rows.
+
+    `given` is a labeling of the sample to begin from instead.
+    """
     few = embedding(sample.record)
+    if given is None:
+        starts = starts_on(few, sample.weights, n_clusters, n_init, seed)
+    else:
+        centres = centroids_of(few, sample.weights, given, n_clusters, seed)
+        starts = [Named(GIVEN_MODEL, Run(centres=centres))]
     points, mean_square = embedded_points(rows, embedding, mean_square)
     found = race(
-        starts_on(few, sample.weights, n_clusters, n_init, seed),
+        starts,
         on_embedded_sample(few, sample.weights, KMEANS_STEPS),
         from_runs(points, mean_square, KMEANS_STEPS, reporter(progress, "all")),
         inertia_of,

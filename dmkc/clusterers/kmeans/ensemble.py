@@ -193,6 +193,10 @@ class ConsensusModel:
     def agreement(self) -> Agreement:
         return Agreement(self.shares)
 
+    def without_noise(self) -> ConsensusModel:
+        """The same with every row in a cluster."""
+        return replace(self, least_agreement=0.0)
+
     def in_order(self, order: np.ndarray) -> ConsensusModel:
         """The same clusters in another order."""
         return replace(self, centres=self.centres[order], shares=self.shares[:, order])

@@ -57,6 +57,8 @@ class Run(FitEnd):
     """Inertia before the last step, from scores; exact only once it has been measured."""
     shares: np.ndarray = field(default_factory=lambda: np.empty(0))
     """Weights of the clusters; as of the last step until they have been measured."""
+    first_rows: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    """Number of the first row of every cluster, once they have been measured."""
     n_iter: int = 0
     converged: bool = False
     reason: str = MAX_ITER_REACHED
@@ -120,8 +122,8 @@ class Lloyd:
         """The same, ending with the exact inertia and weights of the clusters."""
         run = yield from self.fit(name, run)
         scan = CostScan(Centroids(self.frame, run.centres[None]))
-        sizes, inertia = yield ScanRequest(scan)
-        return replace(run, inertia=float(inertia[0]), shares=sizes)
+        sizes, inertia, first = yield ScanRequest(scan)
+        return replace(run, inertia=float(inertia[0]), shares=sizes, first_rows=first)
 
     def _next_centres(
         self, centres: np.ndarray, sums: np.ndarray, weights: np.ndarray
@@ -172,6 +174,19 @@ def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarr
     return centres
 
 
+def centroids_of(
+    rows: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int, seed: int
+) -> np.ndarray:
+    """Means of given clusters of rows in memory; an empty one begins as k-means++ does."""
+    sizes = np.bincount(labels, weights, minlength=k)
+    sums = np.zeros((k, rows.shape[1]))
+    np.add.at(sums, labels, rows * weights[:, None])
+    means = sums / np.where(sizes > 0, sizes, 1.0)[:, None]
+    if sizes.all():
+        return means
+    return np.where(sizes[:, None] > 0, means, seeded(rows, weights, k, seed))
+
+
 def oversampled(rows: RowSet, frame: Frame, first: np.ndarray, k: int, seed: int) -> np.ndarray:
     """k rows by k-means|| (Bahmani et al., 2012): rounds of far rows, weighted, then k-means++.
 
@@ -183,5 +198,5 @@ def oversampled(rows: RowSet, frame: Frame, first: np.ndarray, k: int, seed: int
         keys, _, far, *_ = rows.run(scan)
         candidates = np.concatenate([candidates, far[np.isfinite(keys)]])
     candidates = np.unique(candidates, axis=0)
-    weights, _ = rows.run(CostScan(Centroids(frame, candidates[None])))
+    weights, *_ = rows.run(CostScan(Centroids(frame, candidates[None])))
     return seeded(candidates, weights, k, seed)

@@ -202,6 +202,7 @@ class EmbeddedClusterer(KernelClusterer):
             job.own.n_init,
             job.seed,
             job.progress,
+            None if job.start is None else job.start.label_pipeline()(prepared.survey.sample),
         )
         partition = relaxed.partition
         fit = PartitionFit(
@@ -331,7 +332,7 @@ class PartitionClusterer(EmbeddedClusterer):
         if reduction.size < k:
             raise UserError(
                 f"The kernels have only {reduction.size} directions on these rows, too few for "
-                f"{k} clusters: choose other kernels, or increase rank."
+                f"{k} clusters: choose other kernels, or increase `rank`."
             )
         partition = self._partition(reduction, own, job)
         coefficients, unit_rows, mean_square = self._coordinates(reduction, partition)

@@ -129,7 +129,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             ``dmkc.kernels.per_column(d)`` is a bank with a Gaussian of each of d columns, which
             selects whole columns (a rank of about 8 will do).""",
         ),
-        shared.SCALE.but(default="minmax"),
+        shared.SCALE,
         Parameter(
             "min_share",
             Number(least=0),
@@ -185,7 +185,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         loss: str = "hinge",
         planes: str = "joint",
         kernels: Any = None,
-        scale: str | None = "minmax",
+        scale: str | None = "if-mixed",
         min_share: float = 0.02,
         rank: int = 100,
         landmarks: str | np.ndarray = "uniform",
@@ -236,7 +236,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         if m > 1:
             check_init(self.init, m, n_rows)
         if smallest * m >= 1:
-            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"`min_share` must be below 1 / `n_clusters`, but is {smallest:g}.")
         course = Course(
             tol=own["tol"], max_iter=own["max_iter"], smallest=smallest, solver=own["solver"]
         )
@@ -272,9 +272,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         settings = super()._feature_settings(seed)
+        # what weights cost depends on the unit of the columns
+        settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise UserError("landmarks go with kernels: without these there are none.")
+                raise UserError("`landmarks` go with `kernels`: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
@@ -286,6 +288,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
+        if job.start is not None:
+            return job.start
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
             kernels = self._kernels()

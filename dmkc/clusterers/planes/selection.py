@@ -6,7 +6,6 @@ import warnings
 from itertools import combinations
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin
@@ -15,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from dmkc.clusterers import labelling
 from dmkc.data import Lazy, Rows
 from dmkc.data.blocks import Values
-from dmkc.data.entry import is_of
+from dmkc.importing import is_of
 from dmkc.kernels.tiles import check_finite
 from dmkc.typing import PerRow, TableLike
 
@@ -74,6 +73,8 @@ def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray, names: list[str])
     if sp.issparse(X):
         return X.tocsr()[:, chosen]
     if is_of(X, "zarr", "Array"):
+        import dask.array as da
+
         return da.from_zarr(X)[:, chosen]
     if hasattr(X, "shape") and hasattr(X, "ndim"):
         return X[:, chosen]
