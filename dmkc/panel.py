@@ -6,6 +6,7 @@ notebook as it was last drawn.
 
 from __future__ import annotations
 
+import contextlib
 import html
 import math
 import sys
@@ -45,9 +46,11 @@ CURVES = (
 class Panel:
     """Draws the records of a fit into a display handle."""
 
+    eager = True
+
     def __init__(self, handle: Any) -> None:
         self._handle = handle
-        self._text, self._stage = "", ("", "")
+        self._text, self._view, self._stage = "", "", ("", "")
         self._stages: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         self._drawn = -math.inf
 
@@ -56,13 +59,38 @@ class Panel:
         self._stage = record["on"], record["start"]
         self._stages.setdefault(self._stage, []).append(record)
 
-    def say(self, text: str, keep: bool) -> None:
-        """Show a line and the curves of the stage that the fit is in; `keep` draws at once."""
-        self._text = text
-        now = time.monotonic()
-        if keep or now - self._drawn >= SECONDS_BETWEEN:
-            self._drawn = now
-            self._handle.update({"text/plain": text, "text/html": self.html()}, raw=True)
+    def opened(self, lock: Any) -> contextlib.AbstractContextManager[None]:
+        """Nothing has to be so while it is drawn."""
+        return contextlib.nullcontext()
+
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+        return
+
+    def line(self, text: str) -> None:
+        """Show a sentence above the curves, at once."""
+        self._text, self._view = text, ""
+        self._draw()
+
+    def begin(self, text: str) -> None:
+        """A stage is shown when it is drawn."""
+        return
+
+    def draw(self, view: Any) -> None:
+        """Show the stage, how far it has come, and the curves of the rows that the fit is at."""
+        if time.monotonic() - self._drawn >= SECONDS_BETWEEN:
+            self._text = view.line()
+            bar = "" if view.share is None else f'<progress max="1" value="{view.share:.3f}">'
+            self._view = bar and f"{bar}</progress>"
+            self._draw()
+
+    def clear(self) -> None:
+        """It stays as it was last drawn."""
+        return
+
+    def _draw(self) -> None:
+        self._drawn = time.monotonic()
+        self._handle.update({"text/plain": self._text, "text/html": self.html()}, raw=True)
 
     def html(self) -> str:
         """The panel as it is now."""
@@ -72,7 +100,7 @@ class Panel:
         head = f"{on} rows, from {start}" if records else ""
         return (
             '<div class="dmkc-panel" style="font-family:monospace;font-size:12px">'
-            f"<div>{html.escape(self._text)}</div>"
+            f"<div>{html.escape(self._text)} {self._view}</div>"
             f'<div style="opacity:0.6">{html.escape(head)}</div>'
             f"<table>{''.join(lines)}</table></div>"
         )

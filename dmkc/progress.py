@@ -1,4 +1,4 @@
-"""What a fit says while it runs: one live line in a terminal, a panel in a notebook, or nothing.
+"""What a fit says while it runs, to whatever display there is (`dmkc/display.py`).
 
 The same numbers, one record per scan, are kept as the estimator's `history_`.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dmkc import display, surfaces
 from dmkc.panel import open_panel
-from dmkc.showing import printable
 from dmkc.typing import NamedValues
 
 
@@ -72,16 +72,56 @@ class Progress:
         self.records: list[Record] = []
         self.notes: list[NamedValues] = []
         self.began = time.perf_counter()
-        self._tol = tol
-        self._panel = open_panel() if verbose == 1 else None
-        self._show = self._panel.say if self._panel else _shower(verbose, stream or sys.stderr)
+        self._verbose, self._tol, self._stream = verbose, tol, stream
+        self._display: display.Display | None = None
+        self._stage: display.Stage | None = None
+        self._on = ""
+        """The rows that the stage is about."""
         self._last = self.began
+        self._scans: Counter[tuple[str, str]] = Counter()
+        """How many every fit has had."""
         self._rounds: dict[tuple[str, str, int], tuple[Record, int]] = {}
         """The first record of every round of every fit, and how many came after it."""
 
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the fit inside the `with` block on the display that is open, or on one of its own.
+
+        Nothing is shown of a fit that says nothing, whatever is open.
+        """
+        with contextlib.ExitStack() as stack:
+            if not self._verbose:
+                stack.enter_context(display.hidden())
+            elif display.current() is None:
+                stack.enter_context(display.shown_on(self._surface()))
+            self._display = display.current()
+            try:
+                yield
+            finally:
+                self._end_stage()
+                self._display = None
+
+    def _surface(self) -> display.Surface:
+        stream = self._stream or sys.stderr
+        if self._verbose > 1:
+            return surfaces.Plain(stream)
+        return open_panel() or surfaces.surface_of(stream)
+
+    def begin(self, text: str) -> None:
+        """The fit is in another stage now."""
+        self._end_stage()
+        if self._display is not None:
+            self._stage = self._display.begin(text)
+
+    def _end_stage(self) -> None:
+        if self._display is not None and self._stage is not None:
+            self._display.end(self._stage)
+        self._stage, self._on = None, ""
+
     def say(self, text: str) -> None:
-        """A sentence about the stage the fit is in."""
-        self._show(f"dmkc: {text}", True)
+        """A sentence that stays."""
+        if self._display is not None:
+            self._display.line(text)
 
     def reporter(self, start: str, on: str, rows: Any) -> Callable[[Any], None]:
         """The function a fit calls after each of its scans."""
@@ -99,63 +139,55 @@ class Progress:
                 rows_per_second=speed,
             )
             self.records.append(record)
-            _listener.get()(asdict(record))
-            if self._panel is not None:
-                self._panel.add(asdict(record))
-            self._show(self._line(record), False)
+            self._tell(
+                asdict(record),
+                f"{on} rows, round {record.round}, scan {record.scans}",
+                f"objective {record.objective:.5g}, gap {record.gap:.1e}, "
+                f"{100 * record.changed:.2f} % relabeled, {speed:.2g} rows/s",
+                self._time_left(record),
+            )
 
         return tell
 
     def note(self, text: str, **values: Any) -> None:
-        """A line about a scan of another kind, and the values to remember of it."""
+        """A scan of another kind, such as "step 3: inertia 5", and the values to remember of it."""
         self.notes.append({**values, "seconds": time.perf_counter() - self.began})
-        _listener.get()(self.notes[-1])
-        if self._panel is not None:
-            self._panel.add(values)
-        self._show(f"dmkc: {text}", False)
+        what, _, detail = text.partition(": ")
+        self._tell(self.notes[-1], what, detail, None)
 
-    def end(self, text: str) -> None:
-        """The last line, which stays."""
-        self._show(f"dmkc: {text}", True)
+    def _tell(self, known: NamedValues, text: str, detail: str, left: float | None) -> None:
+        """Tell listeners and the display of a scan."""
+        _listener.get()(known)
+        start, on = known.get("start", ""), known.get("on", "all")
+        self._scans[start, on] += 1
+        if self._display is None:
+            return
+        if self._on != on:
+            self.begin(f"fitting to {on} rows" if on == "all" else f"fitting to a {on} of the rows")
+            self._on = on
+        self._display.add(known)
+        # On all rows a fit takes about as many scans as it took on a sample, and mostly fewer.
+        done = self._scans[start, on]
+        before = max((n for (_, rows), n in self._scans.items() if rows != on), default=0)
+        steps = (done, max(before, done + 1), True) if before and on == "all" else None
+        assert self._stage is not None
+        self._stage.tell(detail, text=text, steps=steps, left=None if steps else left)
+        if self._verbose > 1:
+            rest = "" if left is None else f", about {left:.0f} s left in this round"
+            shown = ", ".join(part for part in (detail, f"{known['seconds']:.1f} s") if part)
+            self._display.line(f"{text}: {shown}{rest}")
 
     def history(self) -> list[NamedValues]:
         """All records as plain dictionaries."""
         return [*(asdict(r) for r in self.records), *self.notes]
 
-    def _line(self, r: Record) -> str:
-        left = self._time_left(r)
-        return (
-            f"dmkc: {r.on} rows, round {r.round}, scan {r.scans}: objective {r.objective:.5g}, "
-            f"gap {r.gap:.1e}, {100 * r.changed:.2f} % relabeled, "
-            f"{r.rows_per_second:.2g} rows/s, {r.seconds:.1f} s{left}"
-        )
-
-    def _time_left(self, r: Record) -> str:
+    def _time_left(self, r: Record) -> float | None:
         """A rough guess: the gap falls geometrically within a round."""
         first, before = self._rounds.get((r.start, r.on, r.round), (r, -1))
         steps = before + 1
         self._rounds[r.start, r.on, r.round] = first, steps
         if steps < 2 or not 0 < r.gap < first.gap or r.gap <= self._tol:
-            return ""
+            return None
         rate = math.log(first.gap / r.gap) / steps
         each = (r.seconds - first.seconds) / steps
-        return f", about {each * math.log(r.gap / self._tol) / rate:.0f} s left in this round"
-
-
-def _shower(verbose: int, stream: Any) -> Callable[[str, bool], None]:
-    if not verbose:
-        return lambda text, keep: None
-    live = verbose == 1 and getattr(stream, "isatty", lambda: False)()
-    width = [0]
-
-    def show(text: str, keep: bool) -> None:
-        text = printable(text)
-        if live:
-            text = text if keep else text[: shutil.get_terminal_size().columns - 1]
-            stream.write("\r" + text.ljust(width[0]) + ("\n" if keep else ""))
-            width[0] = 0 if keep else len(text)
-        elif keep or verbose > 1:
-            stream.write(text + "\n")
-        stream.flush()
-
-    return show
+        return each * math.log(r.gap / self._tol) / rate

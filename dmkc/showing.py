@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterable
+
 MOST_CHARACTERS = 2000
 """A longer text is cut where it is shown as one line."""
 
@@ -28,6 +31,22 @@ def one_line(text: object) -> str:
         return plain
     half = MOST_CHARACTERS // 2
     return f"{plain[:half]} ... {plain[-half:]}"
+
+
+def html_lines(lines: Iterable[object]) -> str:
+    """Lines of text for a notebook, the first of them in bold."""
+    first, *others = (html.escape(one_line(line)) for line in lines)
+    return f"<div>{'<br>'.join([f'<b>{first}</b>', *others])}</div>"
+
+
+def html_pairs(pairs: Iterable[tuple[object, object]]) -> str:
+    """Names and values for a notebook, as a table."""
+    cell = '<td style="text-align:left;white-space:pre-wrap">'
+    rows = (
+        f"<tr>{cell}{html.escape(one_line(name))}</td>{cell}{html.escape(one_line(value))}</td></tr>"
+        for name, value in pairs
+    )
+    return f"<table>{''.join(rows)}</table>"
 
 
 def _escaped(character: str) -> str:

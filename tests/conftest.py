@@ -90,3 +90,11 @@ def own_process_client():
     """A cluster of two processes for one test, which may break it."""
     with _two_workers(True) as client:
         yield client
+
+
+@pytest.fixture
+def quick_reports(monkeypatch):
+    """Reports that do not look for structure, which takes a second and has tests of its own."""
+    from dmkc.report import trust
+
+    monkeypatch.setattr(trust, "_evidence", lambda subject: 5.0)

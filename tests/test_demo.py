@@ -53,6 +53,13 @@ def test_files_are_what_they_are_called(printed, out, name):
     assert f'href="{name}/report.html"' in (out / "index.html").read_text()
 
 
+def test_the_index_leads_with_what_k_means_cannot_do(printed, out):
+    index = (out / "index.html").read_text()
+    assert index.index("What k-means cannot do") < index.index("ringnorm/report.html")
+    assert index.count("<svg") == 2 * len(NAMES) and "<script" not in index
+    assert re.search(r"dmkc: <b>9\d\.\d %</b>.*?k-means: <b>[5-9]\d\.\d %</b>", index, re.S)
+
+
 def test_only_its_own_output_is_replaced(printed, out):
     folder = out / "ringnorm"
     (folder / "mine.txt").write_text("precious")

@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 
 from dmkc import KMeans, MultipleKernelClustering, panel
 from dmkc.datasets import make_rings
+from dmkc.display import Display as Shown
+from dmkc.display import View
 
 
 class Display:
@@ -28,6 +30,7 @@ class Display:
 def display(monkeypatch):
     handle = Display()
     monkeypatch.setattr("dmkc.progress.open_panel", lambda: panel.Panel(handle))
+    monkeypatch.setattr(Shown, "run", lambda self: None)  # no thread draws between
     monkeypatch.setattr(panel, "SECONDS_BETWEEN", 0.0)
     return handle
 
@@ -82,10 +85,12 @@ def test_it_is_not_redrawn_all_the_time(monkeypatch):
     shown = panel.Panel(handle)
     for i in range(100):
         now[0] = i * panel.SECONDS_BETWEEN / 10
-        shown.say(f"line {i}", False)
+        shown.draw(View(f"line {i}", 0.5, 1.0, None, ""))
     assert len(handle.shown) == 10
-    shown.say("the end", True)
+    assert '<progress max="1" value="0.500">' in handle.shown[-1]["text/html"]
+    shown.line("the end")
     assert handle.shown[-1]["text/plain"] == "the end"
+    assert "<progress" not in handle.shown[-1]["text/html"]
 
 
 def test_long_curves_end_at_the_newest_value():

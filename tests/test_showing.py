@@ -2,7 +2,7 @@
 
 import os
 
-from dmkc.showing import MOST_CHARACTERS, one_line, printable
+from dmkc.showing import MOST_CHARACTERS, html_lines, html_pairs, one_line, printable
 
 
 def test_what_a_terminal_would_act_upon_is_escaped():
@@ -17,3 +17,9 @@ def test_what_a_terminal_would_act_upon_is_escaped():
 def test_long_texts_are_cut_in_the_middle():
     text = "a" * 10_000 + "end"
     assert len(one_line(text)) < MOST_CHARACTERS + 10 and one_line(text).endswith("end")
+
+
+def test_what_is_shown_in_notebooks_is_escaped():
+    assert html_lines(["<b>", "a\x1b"]) == "<div><b>&lt;b&gt;</b><br>a\\x1b</div>"
+    assert "<td" in html_pairs([("<i>", 3)]) and "&lt;i&gt;" in html_pairs([("<i>", 3)])
+    assert len(html_lines(["x" * 10_000])) < 3000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import importlib
 import os
 import sys
@@ -14,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from dmkc import display, surfaces
 from dmkc.cli.common import Commands, Failure, add_name, is_full, is_users, sentence
 from dmkc.cli.interrupts import Terminated, tidy_end
+from dmkc.cli.speaking import meant, said
 from dmkc.errors import UserError
 from dmkc.showing import one_line
 from dmkc.version import __version__
@@ -30,28 +31,40 @@ class Command:
     module: str
     add: str = "add"
     """The function that fills its parser."""
+    shows: str = ""
+    """Whether what it does is shown while it runs: "always", or in a "terminal" alone."""
 
     def fill(self, parser: argparse.ArgumentParser) -> None:
         vars(importlib.import_module(f"dmkc.cli.{self.module}"))[self.add](parser)
 
 
 COMMANDS = {
-    "fit": Command("cluster the rows of a file", "fit"),
-    "select": Command("choose parameters without labels, and ask about pairs of rows", "select"),
-    "plan": Command("say what a fit will take: time, scans, memory and a walltime", "plan"),
+    "fit": Command("cluster the rows of a file", "fit", shows="always"),
+    "select": Command(
+        "choose parameters without labels, and ask about pairs of rows", "select", shows="always"
+    ),
+    "plan": Command(
+        "say what a fit will take: time, scans, memory and a walltime", "plan", shows="always"
+    ),
     "submit": Command("send a fit to a batch queue, coordinator and workers", "submit"),
     "status": Command("say how a run is doing", "submit", "add_status"),
     "logs": Command("print the log of a run", "submit", "add_logs"),
     "cancel": Command("end a run that is in the queue", "submit", "add_cancel"),
-    "predict": Command("label rows by a fitted model", "predict"),
-    "evaluate": Command("compare labels with true classes", "evaluate"),
-    "info": Command("say what a model, a run folder, a Zarr store or a table holds", "info"),
-    "datasets": Command("list, make or fetch data sets", "datasets"),
+    "predict": Command("label rows by a fitted model", "predict", shows="always"),
+    "evaluate": Command("compare labels with true classes", "evaluate", shows="terminal"),
+    "info": Command(
+        "say what a model, a run folder, a Zarr store or a table holds", "info", shows="terminal"
+    ),
+    "datasets": Command("list, make or fetch data sets", "datasets", shows="terminal"),
     "cluster": Command("check a cluster config, or make certificates", "cluster"),
-    "demo": Command("run the demonstration", "demo"),
-    "warm": Command("compile the inner loops, which the first fit does otherwise", "warm"),
+    "demo": Command("run the demonstration", "demo", shows="terminal"),
+    "warm": Command(
+        "compile the inner loops, which the first fit does otherwise", "warm", shows="terminal"
+    ),
     "completion": Command("print a shell's completion", "completion"),
 }
+SILENT = {"--quiet", "--help", "-h", "--version"}
+"""Words with which nothing is shown while a command runs."""
 DESCRIPTION = "Cluster rows by the widest margin in a learned combination of kernels."
 EXAMPLE = """\
 example:
@@ -68,6 +81,14 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", Formatter)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(**kwargs)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say which choice may have been meant."""
+        if action.choices is not None and value not in action.choices:
+            what = "/".join(action.option_strings) or (action.metavar or action.dest)
+            known = list(action.choices)
+            hint = meant(value, known, "{}") or f" Known are {', '.join(map(str, known))}."
+            raise UserError(f"{value!r} is no {str(what).lower()}.{hint}")
 
     def error(self, message: str) -> NoReturn:
         text = message.rstrip(".")
@@ -100,10 +121,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     try:
-        with _plain_warnings(), tidy_end():
+        with tidy_end(), _shown(words) as loading, _plain_warnings():
             args = _parse(words)
             if args is None:
                 return 2
+            loading.tell("", text=COMMANDS[args.command].text)
             args.run(args)
             sys.stdout.flush()
         return 0
@@ -126,9 +148,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _end(f"failed: {kind}{sentence(problem)}{hint}", 1, debug)
 
 
-def _parse(words: list[str]) -> argparse.Namespace | None:
+@contextlib.contextmanager
+def _shown(words: list[str]) -> Iterator[display.Stage]:
+    """Show what the command does while it runs, from before its libraries are loaded."""
+    command = COMMANDS.get(_chosen(words))
+    shows = "" if command is None or SILENT & set(words) else command.shows
+    live = surfaces.is_live(sys.stderr) and "--verbose" not in words
+    if not (shows == "always" or (shows == "terminal" and live)):
+        yield display.Stage(None, "")
+        return
+    surface = surfaces.Terminal(sys.stderr) if live else surfaces.Plain(sys.stderr)
+    with display.shown_on(surface) as shown:
+        yield shown.begin("loading libraries", told=False)
+
+
+def _chosen(words: list[str]) -> str:
     # No option before a command takes a value, so that the first other word is the command.
-    chosen = next((word for word in words if not word.startswith("-")), "")
+    return next((word for word in words if not word.startswith("-")), "")
+
+
+def _parse(words: list[str]) -> argparse.Namespace | None:
+    chosen = _chosen(words)
     parser = build_parser(chosen)
     commands = _commands(parser)
     assert commands is not None
@@ -139,10 +179,9 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
     args, unknown = parser.parse_known_args(words)
     if unknown:
         known = [o for a in _deepest(parser, args)._actions for o in a.option_strings]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
-        comma = "" if unknown[0].startswith("-") else "; lists are written with commas: a,b"
-        hint = f"; did you mean {close[0]}?" if close else f"{comma} (see {_prog(args)} --help)."
-        raise UserError(f"Unknown argument {unknown[0]!r}{hint}")
+        comma = "" if unknown[0].startswith("-") else " (lists are written with commas: a,b)"
+        hint = meant(unknown[0].partition("=")[0], known, "{}") or f" See {_prog(args)} --help."
+        raise UserError(f"Unknown argument {unknown[0]!r}{comma}.{hint}")
     args.words = words
     if args.run is None:
         _deepest(parser, args).print_help(sys.stderr)
@@ -178,7 +217,7 @@ def _plain_warnings() -> Iterator[None]:
             warnings.simplefilter("ignore", kind)
 
         def show(message: Any, *_: Any, **__: Any) -> None:
-            text = one_line(" ".join(str(message).split()))
+            text = one_line(" ".join(said(message).split()))
             print(f"dmkc: warning: {text}", file=sys.stderr)
 
         warnings.showwarning = show

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dmkc.cli.speaking import said
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.showing import one_line, printable
 
@@ -55,7 +57,7 @@ def sentence(problem: BaseException) -> str:
     elif isinstance(problem, MemoryError):
         text = f"The memory does not suffice ({problem or 'no details'})."
     else:
-        text = str(problem) or type(problem).__name__
+        text = said(problem) or type(problem).__name__
     # Our own sentences are one line, so that a line break can only be part of a name.
     text = one_line(text if isinstance(problem, UserError) else " ".join(text.split()))
     return text if text.endswith((".", "?", "!")) else f"{text}."
@@ -94,7 +96,9 @@ def define(
 def add_voice(parser: argparse.ArgumentParser) -> None:
     """How much is said while a command runs."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--quiet", action="store_true", help="say nothing while running")
+    group.add_argument(
+        "--quiet", action="store_true", help="say nothing while running, but for errors"
+    )
     group.add_argument("--verbose", action="store_true", help="a line for every scan")
 
 
@@ -132,7 +136,8 @@ def client_of(args: argparse.Namespace) -> Iterator[MaybeClient]:
     with contextlib.ExitStack() as stack:
         try:
             checked = clusters.read(config)
-            client = stack.enter_context(clusters.open(checked))
+            with stage("starting the cluster"):
+                client = stack.enter_context(clusters.open(checked))
         except clusters.ClusterError as problem:
             kind = UserError if args.scheduler is not None else Failure
             raise kind(str(problem)) from problem
@@ -156,10 +161,26 @@ def say(text: str, quiet: bool = False) -> None:
 
 def print_pairs(pairs: Facts) -> None:
     """Names and values in two columns."""
-    lines = [(printable(name), printable(shown(value))) for name, value in pairs]
+    lines = [
+        (printable(name), printable(shown(value) + _meaning(name, value))) for name, value in pairs
+    ]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
         print(f"{name:<{width}}  {value}".rstrip())
+
+
+def _meaning(name: str, value: Any) -> str:
+    """What a number says that nobody knows by its name."""
+    if not isinstance(value, float | int):
+        return ""
+    from dmkc.selection.scores import SURE
+    from dmkc.selection.structure import EVIDENCE
+
+    known = {
+        "confidence": f"of 1; below {SURE:g} others fit too",
+        "evidence": f"below {EVIDENCE:g} there is none",
+    }
+    return f" ({known[name]})" if name in known else ""
 
 
 def shown(value: Any) -> str:

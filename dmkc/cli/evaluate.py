@@ -63,9 +63,12 @@ def aligned(labels: str, truth: str) -> tuple[Any, Any, str]:
         names = [each for each in frame.columns if each != column]
         if column == LABEL and names:
             return _by_name(frame, column, names[0], labels, truth)
-    found, classes = read_labels(labels), read_labels(truth)
+    found, classes = read_labels(labels, dropped=True), read_labels(truth, dropped=True)
     _check_lengths(len(found), labels, len(classes), truth)
-    return found, classes, ""
+    known = _labelled(found) & _labelled(classes)
+    if known.all():
+        return found, classes, ""
+    return np.asarray(found)[known], np.asarray(classes)[known], _left_out(known)
 
 
 def _of_run(where: str) -> str:
@@ -83,20 +86,32 @@ def _by_name(frame: Any, column: Any, index: Any, labels: str, truth: str) -> tu
     table = read_whole(path, kind).frame if kind in ("csv", "parquet", "feather") else None
     if table is not None and _names_rows(index, frame, table):
         rest = [each for each in table.columns if each != index]
-        classes = table.set_index(index)[label_column(path, rest, name)]
-        absent = int((~frame[index].isin(classes.index)).sum())
+        classes = table[label_column(path, rest, name)]
+        at = pd.Index(table[index]).get_indexer(pd.Index(frame[index]))
+        absent = int(np.sum(at < 0))
         if absent:
             raise UserError(
                 f"{path} has no row for {absent} of the labels in {labels}, by {index!r}."
             )
-        values = classes.loc[frame[index]].to_numpy()
+        values = classes.to_numpy()[at]
     else:
-        values = np.asarray(read_labels(truth))
+        stored = read_labels(truth, dropped=True)
+        masked = isinstance(stored, np.ma.MaskedArray)
+        values = stored.astype(object).filled(np.nan) if masked else np.asarray(stored)
         _check_lengths(len(frame), labels, len(values), truth)
     known = frame[column].notna().to_numpy() & ~pd.isna(values)
+    return _numbers(frame[column][known]), _plain(values[known]), _left_out(known)
+
+
+def _labelled(values: Any) -> np.ndarray:
+    """Which rows have a value: all of them, but for those that were dropped before a fit."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    return ~np.ma.getmaskarray(values) if masked else np.ones(len(values), dtype=bool)
+
+
+def _left_out(known: np.ndarray) -> str:
     out = len(known) - int(known.sum())
-    note = f"{out} rows without a label or a class are left out." if out else ""
-    return _numbers(frame[column][known]), _plain(values[known]), note
+    return f"{out} rows without a label or a class are left out." if out else ""
 
 
 def _names_rows(index: Any, frame: pd.DataFrame, table: pd.DataFrame) -> bool:

@@ -11,10 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dmkc.cli import results, runs
-from dmkc.cli.answers import add_answers, answers_of
+from dmkc.cli.answers import add_answers, answers_of, given_answers
 from dmkc.cli.beside import add_beside, columns_beside, truth_of, weights_of
 from dmkc.cli.common import (
     add_cluster,
@@ -23,13 +21,11 @@ from dmkc.cli.common import (
     client_of,
     define,
     is_users,
-    kernel_text,
-    print_pairs,
     say,
     sentence,
     voice,
 )
-from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
+from dmkc.cli.labels import read_labels, write_labels
 from dmkc.cli.options import (
     Words,
     add_parameters,
@@ -43,13 +39,19 @@ from dmkc.cli.options import (
     resolve,
 )
 from dmkc.cli.recipes import Table
+from dmkc.cli.rownames import RowNames
 from dmkc.cli.runs import Order, RunLog
+from dmkc.cli.summary import metrics_of, show
 from dmkc.cli.tables import add_input, input_name, open_table
-from dmkc.clusterers.estimator import Facts, RowClusterer
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.metrics import all_metrics
+from dmkc.modelfile import load, read_description
+from dmkc.modelfile.files import estimator_class
+from dmkc.modelfile.values import decode
 from dmkc.resume import CheckpointError, Journal, checkpoint
 from dmkc.typing import PerRow, TableLike
 from dmkc.version import __version__
@@ -68,6 +70,12 @@ def add_fit(parser: argparse.ArgumentParser, name: str) -> None:
     parser.usage = f"dmkc {name} INPUT --out FOLDER [options]\n       dmkc {name} --resume FOLDER"
     parser.add_argument("--out", metavar="FOLDER", help="folder of the results")
     parser.add_argument("--resume", metavar="FOLDER", help="go on with a run that was ended early")
+    parser.add_argument(
+        "--start",
+        metavar="MODEL",
+        help="begin from the clusters of a model (model.zarr or a run folder) of the same columns, "
+        "with its method and parameters where no others are given",
+    )
     parser.add_argument(
         "--checkpoint",
         type=as_argument(_seconds),
@@ -145,11 +153,24 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The method and a plain value for each of its parameters."""
     stored = read_params(Path(args.params)) if args.params else {}
     given = given_parameters(args)
+    if getattr(args, "start", None) is not None:
+        stored = {**_of_model(args.start, args.method or stored.get("method")), **stored}
     default = _selectable()[0] if args.auto else None
     method, cls, plain = resolve(args.method, stored, given, args.params, default)
     if args.auto:
         plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
     return method, plain
+
+
+def _of_model(where: str, method: str | None) -> dict[str, Any]:
+    """The method of a stored model and its parameters; those of another method do not count."""
+    described = read_description(runs.model_path(where))
+    own = ESTIMATORS.name_of(estimator_class(described.get("estimator")))
+    if method not in (None, own):
+        return {}
+    kept = described.get("parameters", {})
+    values = {k: v if k == "kernels" else decode(v) for k, v in kept.items() if k != "verbose"}
+    return {"method": own, **values}
 
 
 def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] | None:
@@ -181,17 +202,16 @@ def resumed(args: argparse.Namespace) -> tuple[argparse.Namespace, Order, Path] 
         then.scheduler = args.scheduler
         then.cluster = None if args.cluster is None else str(Path(args.cluster).absolute())
     then.quiet, then.verbose, then.debug = args.quiet, args.verbose, args.debug
-    then.force = False
+    then.force, then.words = False, order.words
     say(f"going on with the run in {args.resume}", args.quiet)
     return then, order, folder
 
 
 def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) -> None:
     cls, values = estimator_of(order)
-    known = answers_of(args)
-    if known and not any(order.parameters[name] == "auto" for name in cls.selectable):
-        raise UserError("--answers settle a choice: leave something open with --auto.")
-    table = open_table(args, besides=columns_beside(args))
+    earlier = None if args.start is None else load(runs.model_path(args.start))
+    table = open_table(args, earlier, columns_beside(args))
+    pairs, more = given_answers(cls, values, answers_of(args, RowNames(table)), table.X)
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
     results.check_append(args.append, table.source)
@@ -213,9 +233,9 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
                 if left:
                     say(f"removed what was left half written: {', '.join(left)}", args.quiet)
                 with runs.reported(folder, log), client_of(args) as client:
-                    model = cls(**values, verbose=voice(args), client=client)
+                    model = cls(**values | pairs, verbose=voice(args), client=client)
                     title = f"dmkc {__version__} fit of {input_name(args)}"
-                    more = {"answers": known} if known else {}
+                    more |= {} if earlier is None else {"start": earlier}
                     more |= {} if weights is None else {"sample_weight": weights}
                     params = params_text(order.parameters, title)
                     seconds = _fit(model, table, folder, params, log, more)
@@ -305,91 +325,43 @@ def _write(
     log: logging.Logger,
 ) -> None:
     """Write labels, metrics and the report of a fit."""
-    for name in model._per_row:
-        target = folder / f"{name.removesuffix('_')}.zarr"
-        n = write_stored_labels(vars(model)[name], table.X, target, False, args.quiet)
-        log.info("%d %s written", n, target.stem)
-    if shape != "zarr":
-        results.write_labels_of(model, table, folder, shape, args.append)
-        log.info("labels.%s written", shape)
-    found = _metrics(model, folder, n, seconds) | table.facts
+    with stage("writing labels"):
+        for name in model._per_row:
+            target = folder / f"{name.removesuffix('_')}.zarr"
+            n = write_stored_labels(vars(model)[name], table.X, target, False)
+            log.info("%d %s written", n, target.stem)
+        if shape != "zarr":
+            results.write_labels_of(model, table, folder, shape, args.append)
+            log.info("labels.%s written", shape)
+    found = metrics_of(model, folder, n, seconds) | table.facts
     if truth is not None:
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
         found["metrics"] = all_metrics(truth, read_labels(str(folder / "labels.zarr")))
-    _show(found, folder)
+    for name in model._per_row:
+        results.place_dropped(folder / f"{name.removesuffix('_')}.zarr", table.source)
+    show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
-        from dmkc.report import write_report
+        from dmkc.report import Command, write_report
 
-        write_report(
-            model,
-            table.X,
-            folder / "report.html",
-            title=input_name(args),
-            truth=truth,
-            seconds=seconds,
-            notes=table.notes,
-        )
+        with stage("making the report"):
+            write_report(
+                model,
+                table.X,
+                folder / "report.html",
+                title=input_name(args),
+                truth=truth,
+                seconds=seconds,
+                notes=table.notes,
+                command=Command(args.words, args.input, args.out),
+            )
     # Last, since it says that the run is finished.
     write_text(folder / "metrics.json", json.dumps(found, indent=2) + "\n")
     log.info("done")
 
 
-def write_stored_labels(
-    labels: PerRow, X: TableLike, path: Path, replace: bool, quiet: bool
-) -> int:
+def write_stored_labels(labels: PerRow, X: TableLike, path: Path, replace: bool) -> int:
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
-    return write_labels(labels, path, lengths=lengths, replace=replace, quiet=quiet)
-
-
-def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:
-    sizes, noise = cluster_sizes(folder / "labels.zarr")
-    found = {
-        "rows": n,
-        "columns": int(model.n_features_in_),
-        "clusters": model.n_clusters_,
-        "cluster_sizes": sizes,
-        **({"noise_rows": noise} if noise else {}),
-        "seconds": round(seconds, 3),
-    }
-    found |= fitted_values(model)
-    choice = model._choice()
-    if choice is not None and choice.confidence is not None:
-        found["confidence"] = round(choice.confidence, 3)
-        found["candidates"] = len(choice.records)
-    elif choice is not None:
-        found["clusters_tried"] = {
-            str(tried["n_clusters"]): round(tried["score"], 3) for tried in choice.records
-        }
-    if model._has_kernels:
-        found["kernel_weights"] = weights_by_kernel(model)
-    return found
-
-
-def fitted_values(model: RowClusterer) -> dict[str, Any]:
-    """What a model says of its fit, as values that JSON has."""
-    return {name: np.asarray(value).tolist() for name, value in model._metrics().items()}
-
-
-def weights_by_kernel(model: Any) -> dict[str, float]:
-    """The weight of every kernel of a model, numbered, since a bank may hold a kernel twice."""
-    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
-    return {
-        f"{number}: {kernel_text(kernel)}": weight
-        for number, (kernel, weight) in enumerate(weights, start=1)
-    }
-
-
-def _show(found: dict[str, Any], out: Path) -> None:
-    pairs: Facts = []
-    for name, value in found.items():
-        label = name.replace("_", " ")
-        if isinstance(value, dict):
-            pairs += [(label, ""), *((f"  {key}", item) for key, item in value.items())]
-        elif isinstance(value, list):
-            pairs.append((label, ", ".join(map(str, value))))
-        else:
-            pairs.append((label, value))
-    print_pairs([*pairs, ("results", out)])
+    return write_labels(labels, path, lengths=lengths, replace=replace)

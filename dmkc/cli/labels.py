@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +26,16 @@ NAMES = ("labels", "y", "truth", "target", "cluster")
 """Arrays and columns that are taken for labels unless one is named."""
 
 
+MISSING = -2
+"""In an array of labels: the row was dropped, and has none."""
+
+
 def write_labels(
     labels: PerRow,
     path: Path,
     *,
     lengths: Sequence[int] | None = None,
     replace: bool = False,
-    quiet: bool = True,
 ) -> int:
     """Write labels to a Zarr array that appears when it is whole; return how many there are.
 
@@ -55,8 +57,7 @@ def write_labels(
         if isinstance(values, da.Array):
             # Every stored chunk is written by one task only.
             aligned = values.rechunk(array.chunks, method="tasks")
-            with _bar(quiet):
-                runs.store(aligned, array)
+            runs.store(aligned, array)
         else:
             for start in range(0, n, CHUNK_ROWS):
                 array[start : start + CHUNK_ROWS] = values[start : start + CHUNK_ROWS]
@@ -74,13 +75,16 @@ def cluster_sizes(path: Path) -> tuple[list[int], int]:
     return clusters, noise
 
 
-def read_labels(where: str) -> Any:
-    """Labels from a file or "file::name", one a row; a Dask array where the file is Zarr."""
+def read_labels(where: str, dropped: bool = False) -> Any:
+    """Labels from a file or "file::name", one a row; a Dask array where the file is Zarr.
+
+    Rows that were dropped before a fit are left out of the array that it wrote, or masked.
+    """
     path, name = split_name(where)
     kind = kind_of(path)
     values: Any
     if kind == "zarr":
-        values = _zarr(path, name)
+        values = _zarr(path, name, dropped)
     elif kind == "npy":
         values = _npy(path)
     elif kind == "npz":
@@ -99,7 +103,7 @@ def read_labels(where: str) -> Any:
     return values
 
 
-def _zarr(path: str, name: str | None) -> da.Array:
+def _zarr(path: str, name: str | None, dropped: bool) -> Any:
     place: Any = path if "://" in path else Path(path)
     if "://" not in path and runs.is_run_folder(place) and name is None:
         place = place / "labels.zarr"
@@ -116,7 +120,12 @@ def _zarr(path: str, name: str | None) -> da.Array:
         node = flat[names[0]]
     elif name is not None:
         raise UserError(f"{path} is a single array, so {name!r} cannot be chosen from it.")
-    return da.from_zarr(node)
+    missing = runs.marks(node.attrs).get("missing")
+    if missing is None:
+        return da.from_zarr(node)
+    values: Any = node[:]
+    gaps = values == missing if values.dtype.kind in "iu" else np.isnan(values)
+    return np.ma.masked_array(values, gaps) if dropped else values[~gaps]
 
 
 def _npy(path: str) -> np.ndarray:
@@ -162,12 +171,3 @@ def _text(path: str) -> np.ndarray:
     with contextlib.suppress(ValueError):
         return words.astype(np.float64)
     return words
-
-
-def _bar(quiet: bool) -> Any:
-    """A bar on a terminal when writing takes a while."""
-    if quiet or not sys.stderr.isatty():
-        return contextlib.nullcontext()
-    from dask.diagnostics import ProgressBar
-
-    return ProgressBar(minimum=2.0, out=sys.stderr)

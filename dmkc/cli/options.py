@@ -8,7 +8,6 @@ file of parameters.  The help is one screen for all methods, or all options of o
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import re
 import textwrap
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from dmkc.cli.speaking import meant
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.parameters import Parameter
 from dmkc.clusterers.registry import ESTIMATORS
@@ -35,17 +35,20 @@ NOT_OPTIONS = ("client", "verbose")
 PREFIX = "parameter_"
 SHORT = {
     "input": ("INPUT", ".csv, .parquet, .feather, .zarr, .npy or .npz"),
-    "view": ("NAME=FILE", "instead of INPUT, one of several files with the same rows"),
     "out": ("FOLDER", "folder of the results: labels, model, metrics, report"),
+    "select out": ("FILE.yaml", "write the choice there, for dmkc fit --params"),
     "resume": ("FOLDER", "go on with a run that was ended early"),
     "truth": ("FILE", "true classes to compare with, or a column of INPUT"),
     "ask": ("N", "ask about pairs of rows, at most N times"),
-    "answers": ("FILE", "where the answers are kept, for dmkc fit --auto --answers"),
+    "start": ("MODEL", "begin from the clusters of an earlier model"),
+    "answers": ("FILE", "answers about pairs of rows (select --ask asks)"),
     "json": ("FILE", "write the plan to a file too"),
     "params": ("FILE", "parameters in YAML or TOML"),
     "method": ("NAME", "one of the methods below [auto]"),
-    "auto": (None, "mkc with scale, kernels, C and balance left open"),
     "cluster": ("CONFIG", "cluster to run on, as in cluster_configs"),
+    "quiet": (None, "say nothing while running, but for errors"),
+    "exclude": ("A,B", "columns of a table to leave out"),
+    "index_column": ("A", "column of a table that names the rows"),
     f"{PREFIX}n_clusters": ("N", "number of clusters"),
     f"{PREFIX}kernels": ("A,B", "kernels by name, such as linear,gaussian:0.5"),
     f"{PREFIX}scale": ("NAME", "standard, minmax, if-mixed or none"),
@@ -134,6 +137,8 @@ def help_of(parameter: Parameter) -> str:
 def _filled(parameter: Parameter, value: Any) -> Any:
     from dmkc.cli.labels import read_labels
     from dmkc.cli.tables import read_small
+    from dmkc.clusterers.odm.learn import OWN
+    from dmkc.clusterers.starts import KINDS
 
     reads = parameter.kind.reads
     if reads and isinstance(value, list):
@@ -141,7 +146,8 @@ def _filled(parameter: Parameter, value: Any) -> Any:
         return items[0] if len(items) == 1 else items
     if isinstance(value, dict) and str(value.get("kind")) in KERNELS:
         return kernel_from_json(value)
-    if not isinstance(value, str) or value in parameter.kind.words:
+    # a name is no file, even where a file or a run has the same name
+    if not isinstance(value, str) or value in (*parameter.kind.words, "auto", *KINDS, *OWN):
         return value
     if reads == "labels" and _is_path(value):
         return read_labels(value)
@@ -173,7 +179,8 @@ def focus(parser: argparse.ArgumentParser, command: str, words: Sequence[str]) -
 def method_class(name: Any) -> type[RowClusterer]:
     """The estimator of a short name, or a sentence with the names there are."""
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise UserError(f"There is no method {name!r}; known are {', '.join(ESTIMATORS)}.")
+        hint = meant(name, ESTIMATORS)
+        raise UserError(f"There is no method {name!r}; known are {', '.join(ESTIMATORS)}.{hint}")
     return ESTIMATORS[name]
 
 
@@ -183,7 +190,8 @@ def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer])
     paragraph = (inspect.getdoc(cls) or "").split("\n\n")[0]
     parser.description = textwrap.fill(f"{parser.description} {method}: {paragraph}", 78)
     for action in parser._actions:
-        if action.dest in CHOOSING and not cls.selectable:
+        takes_pairs = action.dest == "answers" and "must_link" in known
+        if action.dest in CHOOSING and not cls.selectable and not takes_pairs:
             action.help = argparse.SUPPRESS
     for group in parser._action_groups:
         theirs = [a for a in group._group_actions if a.dest.startswith(PREFIX)]
@@ -202,10 +210,11 @@ def _only(parser: argparse.ArgumentParser, method: str, cls: type[RowClusterer])
 def _shorten(parser: argparse.ArgumentParser, command: str) -> None:
     """Show what everybody needs, and the methods."""
     for action in parser._actions:
-        if action.dest not in SHORT or (action.dest == "answers" and command != "select"):
+        elsewhere = {"answers": "select", "start": "fit"}.get(action.dest, command) != command
+        if action.dest not in SHORT or elsewhere:
             action.help = argparse.SUPPRESS
             continue
-        action.metavar, action.help = SHORT[action.dest]
+        action.metavar, action.help = SHORT.get(f"{command} {action.dest}", SHORT[action.dest])
         if action.dest.startswith(PREFIX):
             action.option_strings = action.option_strings[:1]
     listed = "\n".join(f"  {name:<15} {cls.summary}" for name, cls in ESTIMATORS.items())
@@ -258,7 +267,7 @@ def resolve(
                 f"--method {methods_with(key)[0]} ({_having(key)})."
             )
         if key not in known:
-            raise UserError(f"The method {name!r} has no parameter {key}; {_having(key)}.")
+            raise UserError(f"The method {name!r} has no {flags(key)[0]}; {_having(key)}.")
         values[key] = known[key].parse(text)
     if "random_state" in values and values["random_state"] is None:
         # A seed that is written down, so that the run can be repeated.
@@ -282,8 +291,7 @@ def _own_name(key: str, method: str, known: Mapping[str, Any], where: Any) -> st
         )
     if own not in known:
         names = [*known, *ALIASES.values(), "method"]
-        close = difflib.get_close_matches(plain, names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(known)}."
+        hint = meant(plain, names) or f" Known are {', '.join(known)}."
         raise UserError(f"{where} has an unknown key {key!r}.{hint}")
     return own
 

@@ -10,6 +10,7 @@ from dmkc.cli.common import client_of, define, print_pairs, say
 from dmkc.cli.fit import add_method, chosen
 from dmkc.cli.options import estimator_values, method_class
 from dmkc.cli.tables import open_table
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.planning import plan
 from dmkc.writing import write_text
@@ -21,7 +22,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     define(parser, EXAMPLE, run)
     parser.usage = "dmkc plan INPUT [options of dmkc fit]"
     parser.add_argument("--json", metavar="FILE", help="write the plan to a file too")
-    parser.add_argument("--quiet", action="store_true", help="say nothing while running")
+    parser.add_argument(
+        "--quiet", action="store_true", help="say nothing while running, but for errors"
+    )
     add_method(parser)
 
 
@@ -33,9 +36,8 @@ def run(args: argparse.Namespace) -> None:
     table = open_table(args)
     for note in table.notes:
         say(note, args.quiet)
-    with client_of(args) as client:
-        say("fitting some of the rows", args.quiet)
-        found = plan(cls(**values, client=client), table.X, journal=True)
+    with client_of(args) as client, stage("fitting some of the rows"):
+        found = plan(table.X, cls(**values, client=client), journal=True)
     if target is not None:
         write_text(target, json.dumps(found.as_dict(), indent=2) + "\n")
     print_pairs(found.pairs())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from dmkc.cli import results, runs
@@ -11,6 +10,8 @@ from dmkc.cli.common import add_cluster, add_force, add_voice, client_of, define
 from dmkc.cli.fit import write_stored_labels
 from dmkc.cli.labels import cluster_sizes
 from dmkc.cli.tables import add_input, open_table, split_name
+from dmkc.clusterers.reach import warn_of_far
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.modelfile import load
 
@@ -31,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    model: Any = load(model_path(args.model))
+    model: Any = load(runs.model_path(args.model))
     shape = results.format_of(args.out)
     if shape == "zarr":
         if args.append:
@@ -46,11 +47,12 @@ def run(args: argparse.Namespace) -> None:
     results.check_append(args.append, table.source)
     for note in table.notes:
         say(note, args.quiet)
-    with client_of(args):
+    with client_of(args), stage("labelling rows"):
         labels = model.predict(table.X)
         if shape == "zarr":
-            write_stored_labels(labels, table.X, path, args.force, args.quiet)
+            write_stored_labels(labels, table.X, path, args.force)
             sizes, noise = cluster_sizes(path)
+            results.place_dropped(path, table.source)
         else:
             values = {results.LABEL: labels, **results.scored(model, table)}
             counts = results.write_table(
@@ -58,14 +60,10 @@ def run(args: argparse.Namespace) -> None:
             )
             noise = counts.pop(-1, 0)
             sizes = [counts[cluster] for cluster in range(max(counts, default=-1) + 1)]
+        rows = model._new_rows(table.X)
+        if rows.container.lazy:
+            warn_of_far(model._fitted("reach_"), rows)
     for cluster, size in enumerate(sizes):
         print(f"cluster {cluster}  {size} rows")
     if noise:
         print(f"noise      {noise} rows")
-
-
-def model_path(text: str) -> str:
-    """A model's path, given as itself or as the run folder it is in."""
-    if "://" not in text and runs.is_run_folder(Path(text)):
-        return str(Path(text) / "model.zarr")
-    return text

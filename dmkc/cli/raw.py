@@ -9,11 +9,13 @@ import lzma
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.display import counting
 from dmkc.errors import UserError
 
 MOST_FIELDS = 100_000
@@ -60,6 +62,17 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
+class _Tallied(io.FileIO):
+    """A file that knows how much of it was read, for whoever asks while it is."""
+
+    taken = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        found = super().readinto(buffer)
+        self.taken += found or 0
+        return found
+
+
 def unpacked(path: str) -> Any:
     """A file on this machine to read from; a packed one that unpacks to too much is refused."""
     import fsspec
@@ -77,13 +90,20 @@ def check_unpacked(path: str) -> None:
             pass
 
 
-def opened(path: str, held: bytes | None) -> Any:
-    """What pandas is to read a table from, to be closed afterwards."""
+@contextlib.contextmanager
+def opened(path: str, held: bytes | None) -> Iterator[Any]:
+    """What pandas is to read a table from; how far it has come is counted."""
     if held is not None:
-        return io.BytesIO(held)
-    if "://" not in path and path.endswith(COMPRESSED):
-        return unpacked(path)
-    return contextlib.nullcontext(path)
+        yield io.BytesIO(held)
+    elif "://" not in path and path.endswith(COMPRESSED):
+        with unpacked(path) as stream:
+            yield stream
+    elif not os.path.isfile(path):
+        yield path
+    else:
+        file, size = _Tallied(path), os.path.getsize(path)
+        with io.BufferedReader(file) as stream, counting(lambda: (file.taken, size)):
+            yield stream
 
 
 def taken_from_pipe(path: str, delimiter: str | None) -> bytes | None:

@@ -14,12 +14,15 @@ import pandas as pd
 
 from dmkc.cli.raw import COMPRESSED, UNPACKING, check_unpacked, opened, taken_from_pipe
 from dmkc.cli.runs import is_run_folder
+from dmkc.cli.speaking import meant
 from dmkc.data.lazy import fixed
 from dmkc.errors import UserError
 
 LARGE_BYTES = 256 << 20
 """Tables beyond this size are read in pieces on every pass."""
 SAMPLE_ROWS = 1000
+LATER_ROWS = 1 << 18
+"""Rows that are looked at in one go beyond these."""
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None, ".data": ","}
 """None: any white space."""
 TABLES = ("csv", "parquet", "feather", "text")
@@ -147,7 +150,7 @@ def find_column(name: Any, there: Sequence[Any]) -> Any:
     if isinstance(name, str) and name.isdigit() and int(name) in there:
         return int(name)
     shown = ", ".join(map(str, there[:20])) + (", ..." if len(there) > 20 else "")
-    raise UserError(f"There is no column {name!r}; the columns are {shown}.")
+    raise UserError(f"There is no column {name!r}; the columns are {shown}.{meant(name, there)}")
 
 
 def suffix_of(path: str) -> str:
@@ -218,6 +221,7 @@ def _large_csv(
         files[0], options.delimiter, options.header, nrows=SAMPLE_ROWS, na_values=missing
     )
     kinds = {name: pd.api.types.infer_dtype(head[name]) for name in head}
+    kinds |= _of_later_rows(files, options, [name for name in head if head[name].isna().all()])
     numbers = {name for name, kind in kinds.items() if kind in ("floating", "integer")}
     # Whole numbers at the top of a file may be followed by fractions or gaps.
     dtypes = {name: "float64" if name in numbers else "object" for name in head}
@@ -229,6 +233,27 @@ def _large_csv(
         **(_as_text() if as_text else {"na_values": missing, "dtype": dtypes}),
     )
     return fixed(frame)
+
+
+def _of_later_rows(files: list[str], options: CsvOptions, names: list[Any]) -> dict[Any, str]:
+    """What columns hold whose first rows are missing values, told by the first that are not."""
+    found: dict[Any, str] = {}
+    for file in files if names else ():
+        parts = pd.read_csv(
+            file,
+            sep=options.delimiter or r"\s+",
+            header=0 if options.header else None,
+            na_values=list(options.missing),
+            usecols=names,
+            chunksize=LATER_ROWS,
+        )
+        with parts:
+            for part in parts:
+                seen = {name: part[name].dropna() for name in names if name not in found}
+                found |= {n: pd.api.types.infer_dtype(v) for n, v in seen.items() if len(v)}
+                if len(found) == len(names):
+                    return found
+    return found
 
 
 def _arrow(path: str, kind: str) -> Held:

@@ -20,11 +20,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import zarr
 from dask.system import CPU_COUNT
 
-from dmkc.cli.labels import read_labels
+from dmkc.cli import runs
+from dmkc.cli.labels import MISSING, read_labels
 from dmkc.cli.reading import kind_of, read_csv
 from dmkc.cli.recipes import Source, Table
+from dmkc.display import advance, stage
 from dmkc.errors import UserError
 from dmkc.tables import Recipe, is_lazy
 from dmkc.writing import staged
@@ -34,6 +37,8 @@ ROW = "row"
 """The column of row numbers, where no column names the rows."""
 LABEL = "cluster"
 CHUNK_ROWS = 1 << 20
+SLICE_ROWS = 1 << 16
+"""Rows of a table in memory that are written at a time."""
 PARTS_AT_ONCE = 2 * CPU_COUNT
 
 
@@ -126,10 +131,35 @@ def write_table(
         )
     with staged(path, replace=replace) as fresh:
         if is_csv:
-            _write_csv(fresh, _counted(parts, sizes))
+            alone = source is not None and not is_lazy(source.frame)
+            _write_csv(fresh, _counted(parts, sizes), alone)
         else:
             _write_parquet(fresh, _counted(parts, sizes))
     return sizes
+
+
+def place_dropped(path: Path, source: Source | None) -> None:
+    """Give every row of the original table its place in an array of those that were clustered.
+
+    Rows that were dropped are missing there: `MISSING`, or NaN among numbers that are not whole.
+    """
+    if source is None or source.n_rows == sum(source.kept_lengths):
+        return
+    stored: Any = zarr.open_array(store=path, mode="r")
+    missing: Any = MISSING if stored.dtype.kind in "iu" else np.nan
+    with stage("writing labels of all rows"), staged(path, replace=True) as fresh:
+        array = zarr.create_array(
+            store=fresh,
+            shape=(source.n_rows,),
+            chunks=(min(source.n_rows, CHUNK_ROWS),),
+            dtype=stored.dtype,
+            attributes=runs.mark("labels", missing=MISSING),
+        )
+        start = 0
+        for part in _table_parts({LABEL: da.from_zarr(stored)}, source, False, None):
+            values = part[LABEL].to_numpy(dtype=stored.dtype, na_value=missing)
+            array[start : start + len(values)] = values
+            start += len(values)
 
 
 def write_labels_of(model: Any, table: Table, folder: Path, shape: str, append: bool) -> None:
@@ -165,10 +195,15 @@ def _counted(parts: Iterator[pd.DataFrame], sizes: Counter[int]) -> Iterator[pd.
         yield part
 
 
-def _write_csv(path: Path, parts: Iterator[pd.DataFrame]) -> None:
+def _write_csv(path: Path, parts: Iterator[pd.DataFrame], alone: bool) -> None:
+    """Write parts one after the other; of one that is alone it is told how far it has come."""
     with open(path, "w", encoding="utf-8", newline="") as stream:
         for number, part in enumerate(parts):
-            part.to_csv(stream, index=False, header=number == 0)
+            for first in range(0, max(len(part), 1), SLICE_ROWS):
+                if alone:
+                    advance(first, len(part))
+                head = number == first == 0
+                part[first : first + SLICE_ROWS].to_csv(stream, index=False, header=head)
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -180,11 +215,18 @@ def _write_parquet(path: Path, parts: Iterator[pd.DataFrame]) -> None:
             schema = None if writer is None else writer.schema
             table = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
             if writer is None:
+                table = table.cast(_without_nulls(table.schema))
                 writer = pq.ParquetWriter(path, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
+
+
+def _without_nulls(schema: pa.Schema) -> pa.Schema:
+    """A column that is empty in the first part may hold text in others."""
+    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in schema]
+    return pa.schema(fields, metadata=schema.metadata)
 
 
 def _array_parts(values: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
@@ -214,6 +256,7 @@ def _table_parts(
         for i, (part, text, start) in enumerate(zip(parts, written, starts[:-1], strict=True))
     ]
     for first in range(0, len(tasks), PARTS_AT_ONCE):
+        advance(first, len(tasks))
         yield from dask.compute(*tasks[first : first + PARTS_AT_ONCE])
 
 

@@ -24,6 +24,7 @@ import dask
 from dask.system import CPU_COUNT
 
 from dmkc.cli.interrupts import heed
+from dmkc.data import passes
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
 from dmkc.modelfile import is_model_file
@@ -55,6 +56,12 @@ SECONDS_BETWEEN = 1.0
 def mark(kind: str, **more: Any) -> dict[str, Any]:
     """The attributes by which a store of dmkc is known."""
     return {KEY: {"format": f"dmkc-{kind}", "version": 1, **more}}
+
+
+def marks(attributes: Any) -> dict[str, Any]:
+    """What dmkc wrote into the attributes of a store; nothing where it did not."""
+    found = dict(attributes).get(KEY)
+    return found if isinstance(found, dict) else {}
 
 
 def is_own_store(path: Path) -> bool:
@@ -157,7 +164,7 @@ def store(values: Any, array: Any) -> None:
     """Compute a Dask array into a Zarr array of the same chunks, block by block."""
     pool = ThreadPoolExecutor(CPU_COUNT)
     try:
-        with dask.config.set(pool=pool):
+        with dask.config.set(pool=pool), passes.counted():
             values.store(array, lock=False)
     finally:
         # A thread left writing after an interruption would bring a removed folder back.
@@ -338,3 +345,10 @@ class RunLog:
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def model_path(text: str) -> str:
+    """A model's path, given as itself or as the run folder it is in."""
+    if "://" not in text and is_run_folder(Path(text)):
+        return str(Path(text) / MODEL)
+    return text

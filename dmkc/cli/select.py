@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.cli import runs
 from dmkc.cli.answers import add_answers, answers_of, write_answers
 from dmkc.cli.common import (
+    add_force,
     add_voice,
     client_of,
     define,
@@ -19,26 +21,38 @@ from dmkc.cli.common import (
     say,
     shown,
 )
-from dmkc.cli.fit import add_method, chosen
+from dmkc.cli.fit import add_method, chosen, write_stored_labels
 from dmkc.cli.interrupts import heed
-from dmkc.cli.options import as_argument, estimator_values, method_class
-from dmkc.cli.tables import open_table
+from dmkc.cli.options import as_argument, estimator_values, method_class, params_text
+from dmkc.cli.recipes import Table
+from dmkc.cli.results import place_dropped
+from dmkc.cli.rownames import RowNames
+from dmkc.cli.tables import input_name, open_table
 from dmkc.clusterers.estimator import Facts
+from dmkc.clusterers.labelling import apply
 from dmkc.clusterers.parameters import whole_number
+from dmkc.data import as_rows
+from dmkc.display import close, stage
 from dmkc.errors import UserError
+from dmkc.modelfile.values import kernel_to_json
 from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking
 from dmkc.selection.run import select
 from dmkc.showing import printable
+from dmkc.version import __version__
+from dmkc.writing import write_text
 
-EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --ask 10 --answers answers.csv"
+EXAMPLE = "dmkc select x.npy --clusters 2 --seed 0 --out choice.yaml"
 QUESTIONS = 10
 WORDS = "[y]es, [n]o, [s]kip, [q]uit"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     define(parser, EXAMPLE, run)
-    parser.usage = "dmkc select INPUT [--ask [N]] [--answers FILE] [options of dmkc fit]"
+    parser.usage = "dmkc select INPUT [--out FILE] [--ask --answers FILE] [options of fit]"
+    parser.add_argument(
+        "--out", metavar="FILE", help="write the choice, for dmkc fit --params: a .yaml file"
+    )
     parser.add_argument(
         "--ask",
         nargs="?",
@@ -48,6 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"ask about pairs of rows, at most N times [{QUESTIONS}]",
     )
     add_answers(parser)
+    add_force(parser)
     add_voice(parser)
     add_method(parser)
 
@@ -59,37 +74,82 @@ def run(args: argparse.Namespace) -> None:
     values = estimator_values(cls, plain)
     if args.ask is not None and args.answers is None:
         raise UserError("--ask needs --answers FILE, where the answers are kept for dmkc fit.")
+    target = None if args.out is None else _target(args.out, args.force)
     kept = None if args.answers is None else Path(args.answers).expanduser()
-    known = answers_of(args, may_be_new=args.ask is not None)
     table = open_table(args)
+    names = RowNames(table)
+    known = answers_of(args, names, may_be_new=args.ask is not None)
     for note in table.notes:
         say(note, args.quiet)
-    with client_of(args) as client:
-        say("fitting candidates to a sample of the rows", args.quiet)
+    with client_of(args) as client, stage("taking a sample of the rows"):
         found = select(table.X, cls(**values, client=client), answers=known)
     if args.ask is not None:
         assert kept is not None
-        found = ask(found, args.ask, kept)
+        close()  # from here on the terminal belongs to questions and answers
+        found = ask(found, args.ask, kept, names)
     print_pairs(_about(found))
+    if target is not None:
+        write_choice(target, {"method": method, **plain}, found, table, args)
 
 
-def ask(found: Selection, count: int, kept: Path) -> Selection:
+def ask(found: Selection, count: int, kept: Path, names: RowNames) -> Selection:
     """Ask in the terminal; every answer is written at once, so that none is lost."""
     asking, asked = Asking(found), 0
     while asked < count and asking.pair is not None:
         heed()
-        i, j = asking.pair
-        shown_rows = asking.rows().rename(index=printable, columns=printable)
+        i, j = map(printable, names.of(asking.pair))
+        shown_rows = (
+            asking.rows().rename(index=printable).set_axis([f"row {i}", f"row {j}"], axis=1)
+        )
         print(shown_rows.to_string(float_format=lambda value: f"{value:.4g}"))
         word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
         if word == "q":
             break
-        {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        try:
+            {"y": asking.same, "n": asking.different, "s": asking.skip}[word]()
+        except UserError as problem:  # it contradicts earlier answers
+            print(problem)
+            asking.skip()
         asked += 1
-        write_answers(kept, asking.selection.answers)
+        write_answers(kept, asking.selection.answers, names)
     if asking.pair is None:
         print("There is nothing left to ask: all likely candidates agree.")
     return asking.selection
+
+
+def write_choice(
+    path: Path, plain: dict[str, Any], found: Selection, table: Table, args: argparse.Namespace
+) -> None:
+    """Write the best candidate as parameters of a fit, which begins from its labels."""
+    best, labels = found.best, path.with_suffix(".labels.zarr")
+    begin = apply(as_rows(table.X), best.model.label_pipeline(), np.dtype(np.int32), None)
+    write_stored_labels(begin, table.X, labels, args.force)
+    place_dropped(labels, table.source)
+    values = plain | {
+        "n_clusters": int(found.template.n_clusters),
+        "scale": best.scale,
+        "kernels": [kernel_to_json(kernel) for kernel in best.kernels],
+        "C": float(best.C),
+        "init": str(labels),
+        "balance": best.balance,
+    }
+    write_text(path, params_text(values, f"dmkc {__version__} select of {input_name(args)}"))
+    say(
+        f"fit it to all rows, with the same options for the input: dmkc fit "
+        f"{args.input or '--view ...'} --params {args.out} --out run",
+        args.quiet,
+    )
+
+
+def _target(text: str, force: bool) -> Path:
+    """The file of parameters to write, once it is known that it may be written."""
+    if Path(text).suffix not in (".yaml", ".yml"):
+        raise UserError(
+            f"Parameters are written as YAML: choose an --out that ends in .yaml, not {text}."
+        )
+    path = runs.file_target(text, force, lambda file: file.read_bytes()[:7] == b"# dmkc ")
+    runs.store_target(str(path.with_suffix(".labels.zarr")), force)
+    return path
 
 
 def _word(prompt: str) -> str:

@@ -26,6 +26,17 @@ from dmkc.writing import write_text
 
 SCRIPT, CONFIG = "job.sh", "cluster.yaml"
 EXAMPLE = "dmkc submit x.zarr --clusters 3 --out run --cluster cluster_configs/slurm.yaml"
+ENDS = (
+    "verdict",
+    "method",
+    "objective",
+    "rows",
+    "clusters",
+    "cluster_sizes",
+    "noise_rows",
+    "seconds",
+)
+"""What is said of a finished run; `seconds` are those of its fit."""
 SHOWN = ("round", "scans", "objective", "gap", "changed", "seconds")
 
 
@@ -137,7 +148,11 @@ def _status(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        print_pairs([(name.replace("_", " "), value) for name, value in found.items()])
+        print_pairs([(name.replace("_", " "), _plain(value)) for name, value in found.items()])
+
+
+def _plain(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _found(folder: Path, shown: str) -> dict[str, Any]:
@@ -152,13 +167,27 @@ def _found(folder: Path, shown: str) -> dict[str, Any]:
         found["advice"] = f"go on with it: dmkc {'submit' if job else 'fit'} --resume {shown}"
     if job:
         found["job"] = job["job"]
+    over = found["state"] == runs.DONE
     for name in ("reason", "host", "started", "updated"):
-        if name in status:
-            found[name] = status[name]
+        if name in status and not (over and name == "reason"):
+            found["ended" if over and name == "updated" else name] = status[name]
     if queued is not None:
         found["queue says"] = queued
+    if found["state"] == runs.DONE:
+        return found | _end_of(folder, shown)
     scan = status.get("scan", {})
     found |= {name: scan[name] for name in SHOWN if name in scan}
+    return found
+
+
+def _end_of(folder: Path, shown: str) -> dict[str, Any]:
+    """What a finished run has come to, and where it is."""
+    metrics = runs.read_status(folder, runs.RESULTS[0])
+    found = {name: metrics[name] for name in ENDS if name in metrics}
+    there = (name for name in (*runs.TABLES, "labels.zarr") if (folder / name).exists())
+    for name, file in (("labels", next(there, None)), ("report", "report.html")):
+        if file is not None and (folder / file).exists():
+            found[name] = str(Path(shown) / file)
     return found
 
 

@@ -16,6 +16,7 @@ from dmkc.cli.raw import read_npz
 from dmkc.cli.reading import DELIMITERS, KNOWN, TABLES, kind_of, suffix_of
 from dmkc.cli.recipes import Table, TableOptions, table_of
 from dmkc.data import as_rows
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.showing import printable
 from dmkc.tables import KINDS
@@ -99,10 +100,11 @@ def open_table(args: argparse.Namespace, model: Any = None, besides: Sequence[st
     if (args.input is None) == (not args.view):
         raise UserError("Either INPUT or at least one --view NAME=FILE is required.")
     options = options_of(args)
-    if args.view:
-        return _views_table(args.view, args.variable, options)
-    whole = getattr(args, "append", False)
-    return read_table(args.input, args.variable, options, model, besides, whole=whole)
+    with stage(f"reading {input_name(args)}"):
+        if args.view:
+            return _views_table(args.view, args.variable, options)
+        whole = getattr(args, "append", False)
+        return read_table(args.input, args.variable, options, model, besides, whole=whole)
 
 
 def _view(text: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,16 +12,22 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dmkc.clusterers.answered import fewest_clusters, keep_pairs
 from dmkc.clusterers.base import seed_of
-from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer
+from dmkc.clusterers.earlier import start_model
+from dmkc.clusterers.estimator import Choice, Facts, Picture, RowClusterer, opened
 from dmkc.clusterers.kmeans.kmeans import KMeans
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import as_given, unheard
 from dmkc.clusterers.parameters import IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.spread import Layout
+from dmkc.constraints.linked import Constraints, read_constraints
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.progress import Progress
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.tables.columns import TableColumns
+from dmkc.tables.frames import is_table
 from dmkc.typing import NamedValues, PerRow, TableLike
 
 
@@ -35,7 +41,8 @@ class AutoClustering(RowClusterer):
 
     Attributes
     ----------
-    labels_ : labels of the rows, in the form of X.
+    labels_ : labels of the rows, in the form of X, which keep `must_link` and `cannot_link`;
+        `predict` gives the model's own opinion.
     verdict_ : str, "clear clusters", "some structure" or "no evidence of clusters".
     evidence_ : float, by how many standard deviations the rows can be cut better than the clouds
         without clusters that they are most like; below 3 there is no evidence.
@@ -51,6 +58,8 @@ class AutoClustering(RowClusterer):
         clearly from the chosen one; see `alternative`.
     cut_ : list of str, candidates that were left out: too much work for a sample of this size (by
         an estimate, so that the same rows give the same labels), or cut by `max_seconds`.
+    constrained_rows_ : ndarray, numbers of the rows that pairs name, and
+    constrained_labels_ : ndarray, their labels.
     objective_, start_, n_iter_, converged_, history_, model_ : of the chosen estimator.
     n_scans_ : int, passes over all rows.
 
@@ -82,8 +91,14 @@ class AutoClustering(RowClusterer):
             """After so many seconds no more candidates are begun; `cut_` names those that were
             not.  With None the same seed gives the same labels.""",
         ),
+        shared.MUST_LINK.but(
+            text=f"""{shared.MUST_LINK.text}  Candidates that would not keep a pair pay for it, and
+            `labels_` keeps all of them.""",
+        ),
+        shared.CANNOT_LINK,
         *shared.RUNNING,
     )
+    labels_: PerRow
     verdict_: str
     evidence_: float
     confidence_: float
@@ -93,40 +108,107 @@ class AutoClustering(RowClusterer):
     numbers_: list[NamedValues]
     alternatives_: list[dict[str, Any]]
     cut_: list[str]
+    constrained_rows_: np.ndarray
+    constrained_labels_: np.ndarray
 
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
-        """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored."""
-        from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
-        from dmkc.selection.structure import ADVICE
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
+        """Choose on a sample of the rows of `X`, and cluster all of them; `y` is ignored.
+
+        With `start`, a fitted AutoClustering or the path of its file, nothing is chosen anew: its
+        method and parameters are taken, and the fit begins from the clusters that it sees in X.
+        """
+        from dmkc.selection.structure import ADVICE, NONE
 
         own, seed = self._checked(), seed_of(self.random_state)
-        rows, progress = as_rows(X), Progress(self.verbose, 0.0)
-        engine, began = open_engine(self.client, self), time.perf_counter()
-        asked = own["n_clusters"]
-        fewest, most = shared.cluster_range(asked, rows.n_rows)
-        wanted = Wanted(fewest, most, asked == "auto", own["sample_rows"], own["max_seconds"], seed)
-        with one_blas_thread():
-            found = choose(rows, engine, wanted, sample_weight)
-        progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
-        chosen = found.recipe.estimator(
-            random_state=seed, verbose=self.verbose, client=self.client
-        ).fit(X, sample_weight=sample_weight)
+        rows, engine = as_rows(X), open_engine(self.client, self)
+        pairs = read_constraints(self.must_link, self.cannot_link, rows.container)
+        progress = Progress(self.verbose, 0.0)
+        with progress.shown():
+            if start is None:
+                how = own, seed, sample_weight, pairs, progress
+                method, parameters, known = self._chosen(rows, engine, *how)
+            else:
+                start = self._earlier(start, rows)
+                method, parameters = start.method_, start.parameters_
+                known = {name: vars(start)[name] for name in OF_THE_CHOICE}
+            chosen = self._unfitted(method, parameters).set_params(random_state=seed)
+            chosen.fit(X, sample_weight=sample_weight, start=start)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in vars(chosen).items():
             if name.endswith("_") or name == "_refits":
                 setattr(self, name, value)
-        self.method_, self.parameters_ = found.recipe.method, dict(found.recipe.parameters)
-        self.verdict_, self.evidence_ = found.verdict, found.evidence
-        self.confidence_, self.candidates_ = found.confidence, found.records
-        self.numbers_, self.cut_ = found.numbers, found.cut
-        self.alternatives_ = [
-            {"method": other.method, "parameters": other.parameters} for other in found.alternatives
-        ]
-        self.n_scans_ = 1 + chosen.n_scans_
-        if asked != "auto" and self.n_clusters_ > 1 and not found.is_evident:
-            warnings.warn(ADVICE[found.verdict], stacklevel=2)
+        self.method_, self.parameters_ = method, dict(parameters)
+        for name, value in known.items():
+            setattr(self, name, value)
+        self.n_scans_ = (start is None) + chosen.n_scans_
+        self._keep(pairs, rows, engine, seed)
+        if own["n_clusters"] != "auto" and self.n_clusters_ > 1 and self.verdict_ == NONE:
+            warnings.warn(ADVICE[self.verdict_], stacklevel=2)
         return self
+
+    def _chosen(
+        self,
+        rows: Rows,
+        engine: Engine,
+        own: dict[str, Any],
+        seed: int,
+        sample_weight: PerRow,
+        pairs: Constraints | None,
+        progress: Progress,
+    ) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The method for these rows, its parameters, and what is known of the choice."""
+        from dmkc.selection.auto import Wanted, choose  # which makes estimators of all classes
+
+        began, asked = time.perf_counter(), own["n_clusters"]
+        fewest, most = shared.cluster_range(asked, rows.n_rows)
+        if pairs is not None:
+            fewest = fewest_clusters(pairs, rows.container, fewest, most)
+        may_be_one = asked == "auto" and (pairs is None or len(pairs.cannot) == 0)
+        wanted = Wanted(fewest, most, may_be_one, own["sample_rows"], own["max_seconds"], seed)
+        progress.begin(f"taking a sample of {rows.n_rows} rows")
+        with one_blas_thread():
+            found = choose(rows, engine, wanted, sample_weight, pairs)
+        progress.say(f"{found.summary()} ({time.perf_counter() - began:.1f} s)")
+        known = {
+            "verdict_": found.verdict,
+            "evidence_": found.evidence,
+            "confidence_": found.confidence,
+            "candidates_": found.records,
+            "numbers_": found.numbers,
+            "cut_": found.cut,
+            "alternatives_": [
+                {"method": other.method, "parameters": other.parameters}
+                for other in found.alternatives
+            ],
+        }
+        return found.recipe.method, found.recipe.parameters, known
+
+    def _earlier(self, start: Any, rows: Rows) -> AutoClustering:
+        """A fitted estimator of this class that was made of the same columns."""
+        earlier = opened(start)
+        if not isinstance(earlier, AutoClustering):
+            raise UserError(
+                f"AutoClustering goes on from a model of its own, not from {type(earlier).__name__}"
+                f": fit {type(earlier).__name__} with that start."
+            )
+        start_model(earlier, rows, self.n_clusters)
+        return earlier
+
+    def _keep(self, pairs: Constraints | None, rows: Rows, engine: Engine, seed: int) -> None:
+        """Bring the labels in line with the pairs, and say which of them needed it."""
+        self.constrained_rows_ = np.empty(0, np.int64) if pairs is None else pairs.rows
+        self.constrained_labels_ = np.zeros(len(self.constrained_rows_), np.int32)
+        if pairs is None or self.n_clusters_ == 1:
+            return
+        with one_blas_thread():
+            kept = keep_pairs(self.model_, rows, engine, pairs, self.n_clusters_, seed)
+        self.labels_ = kept.labels(rows, self.labels_, self.model_)
+        self.constrained_labels_ = kept.known.labels
+        self.n_scans_ += 1
+        kept.warn(rows.container, pairs)
 
     @property
     def estimator_(self) -> Any:
@@ -171,6 +253,13 @@ class AutoClustering(RowClusterer):
     def transform(self, X: TableLike) -> PerRow:
         """What the chosen model makes of every row of `X`."""
         return self.estimator_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, which are those of the chosen estimator."""
+        return self.estimator_.get_feature_names_out(input_features)
+
+    def _losses(self) -> Pipeline:
+        return self.estimator_._losses()
 
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
         return KMeans()._layout(rows, engine)
@@ -226,14 +315,27 @@ class AutoClustering(RowClusterer):
         return self.estimator_._dtype
 
 
-def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoClustering:
+def cluster(
+    X: TableLike,
+    n_clusters: Any = "auto",
+    *,
+    missing: str = "refuse",
+    kinds: Mapping[Any, str] | None = None,
+    include: Sequence[Any] = (),
+    exclude: Sequence[Any] = (),
+    **parameters: Any,
+) -> AutoClustering:
     """Cluster the rows of `X` by whatever suits them: an `AutoClustering`, fitted.
 
     Parameters
     ----------
-    X : rows, in any form that `fit` takes.
+    X : rows, in any form that `fit` takes, or a table.
+        The columns of a pandas, polars or Dask frame may hold text, dates and truth values:
+        `TableColumns` makes numbers of them, and leaves out those that are constant or name rows.
+        What it does is kept in the model, whose `predict` takes such tables.
     n_clusters : int, (int, int) or "auto", default="auto"
         Number of clusters, or a range to choose from.
+    missing, kinds, include, exclude : of `TableColumns`, for tables.
     **parameters : of `AutoClustering`.
 
     Returns
@@ -250,7 +352,16 @@ def cluster(X: TableLike, n_clusters: Any = "auto", **parameters: Any) -> AutoCl
     >>> found.verdict_, found.n_clusters_
     ('clear clusters', 2)
     """
-    return AutoClustering(n_clusters, **parameters).fit(X)
+    model = AutoClustering(n_clusters, **parameters)
+    if is_table(X):
+        columns = TableColumns(missing, kinds=kinds, include=include, exclude=exclude)
+        return columns.keep_in(model.fit(columns.fit_transform(X)))
+    if missing != "refuse" or kinds or include or exclude:
+        raise UserError(
+            "missing, kinds, include and exclude are about the columns of a table, such as a "
+            f"pandas DataFrame, but X is a {type(X).__name__}: leave them out."
+        )
+    return model.fit(X)
 
 
 @dataclass(frozen=True)
@@ -273,7 +384,11 @@ class FittedWhenAsked:
         return label
 
 
-OWN = tuple(name for name in AutoClustering.__annotations__ if name.endswith("_"))
+OF_THE_CHOICE = (
+    "verdict_", "evidence_", "confidence_", "candidates_", "numbers_", "cut_", "alternatives_",
+)  # fmt: skip
+"""What is known of a choice, beside the method and its parameters."""
+OWN = ("method_", "parameters_", *OF_THE_CHOICE)
 """Fitted values that are not of the chosen estimator."""
 
 
@@ -287,5 +402,7 @@ def _of_the_chosen(name: str) -> Any:
     return property(look)
 
 
-for _name in ("_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised"):
+for _name in (
+    "_has_scores", "_has_margin", "_has_kernels", "_per_row", "_rounds", "_minimised", "_scored",
+):  # fmt: skip
     setattr(AutoClustering, _name, _of_the_chosen(_name))

@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.earlier import start_model
 from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.fits import AnyLearned
 from dmkc.clusterers.members import (
@@ -33,22 +34,26 @@ from dmkc.clusterers.members import (
 )
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
+from dmkc.clusterers.pieces import warn_of_cuts
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, layout_of, prepare
+from dmkc.clusterers.reach import Reach
 from dmkc.clusterers.rowset import RowSet
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import Subset, spread_all, subset_size, take_subset
-from dmkc.data import Rows, as_rows
-from dmkc.errors import UserError
+from dmkc.clusterers.typical import from_their_means, most_typical, standardised
+from dmkc.data import BlockRows, Rows, as_rows
+from dmkc.errors import Marked, UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, as_bank, per_view
 from dmkc.progress import Progress
 from dmkc.registry import foreign_modules
-from dmkc.scan.engine import Engine, one_blas_thread, open_engine
+from dmkc.scan.engine import Engine, one_blas_thread, open_engine, shared
+from dmkc.scan.survey import Survey
 from dmkc.typing import PerRow, RandomState, TableLike
 
 ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
 EXACTNESS = ("tol", "max_iter")
 """Parameters that refits of some rows do without: they are about all rows, or about digits."""
-MORE_ITER = "increase max_iter or tol."
+MORE_ITER = "increase `max_iter` or `tol`."
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class Job:
     progress: Progress
     subset: Subset | None = None
     """The rows that are trained on, when these are not all rows."""
+    start: Any = None
+    """A model of any method to begin from, which leaves no row out."""
 
 
 class Ready(Protocol):
@@ -72,6 +79,10 @@ class Ready(Protocol):
     @property
     def all_rows(self) -> RowSet:
         """All rows that are trained on."""
+
+    @property
+    def survey(self) -> Survey:
+        """What the first look at them found."""
 
 
 ReadyRows = TypeVar("ReadyRows", bound=Ready)
@@ -84,6 +95,8 @@ class Trained(NamedTuple, Generic[ReadyRows]):
     learned: AnyLearned | None
     all_rows: RowSet | None
     """All rows, where they have been scanned."""
+    numbers: np.ndarray | None = None
+    """Row numbers of what was trained on, where that is not all rows."""
 
 
 class Clusterer(RowClusterer, Generic[ReadyRows]):
@@ -95,7 +108,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     verbose: int
     n_scans_: int
     start_: str
-    _refits: Refits | None
+    _refits: Refits
     n_iter_: int
     converged_: bool
 
@@ -129,34 +142,66 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         """The fit in half a sentence."""
         return f"{self.n_iter_} {self._rounds}, objective {self.objective_:.6g}"
 
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.
+        With `sample_weight` a row of weight 3 counts as three equal rows.  With `start`, a fitted
+        estimator or the path of a model file, the fit begins from the clusters that it sees in X.
         """
         seed = seed_of(self.random_state)
         self._check_parameters()
         rows = as_rows(X)
+        begun = None if start is None else start_model(start, rows, self.n_clusters)
         own, progress = self._own_settings(rows.n_rows), Progress(self.verbose, self.tol)
         engine = open_engine(self.client, self)
-        job = self._begin(Job(rows, engine, sample_weight, seed, own, progress))
-        with one_blas_thread():
-            prepared, learned, all_rows = self._train(job)
+        with progress.shown(), one_blas_thread():
+            progress.begin(f"preparing {rows.n_rows} rows")
+            job = self._begin(Job(rows, engine, sample_weight, seed, own, progress, None, begun))
+            prepared, learned, all_rows, numbers = self._train(job)
             self._store_results(learned, prepared, job.rows)
-            self._refits = self._rows_for_refits(prepared)
+            self._keep_rows(self._rows_for_refits(prepared), numbers)
+            seen = prepared.survey
+            reach = Reach.of(seen.sample, seen.sample_weights)
+            self.reach_ = None if reach is None else reach.stored()
+            if shared.get() is None:  # else nobody listens
+                warn_of_cuts(seen, self.model_, type(self).__name__)
+            progress.begin(f"labelling {rows.n_rows} rows")
             self.labels_ = self._labels(job.rows, all_rows)
-        self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
-        self._remember_columns(rows)
-        self.history_ = progress.history()
-        progress.end(
-            f"{self._summary()}, {self.n_scans_} scans of all rows, "
-            f"{time.perf_counter() - progress.began:.1f} s"
-        )
+            self.n_scans_ = 2 if all_rows is None else 1 + all_rows.n_scans
+            self._remember_columns(rows)
+            self.history_ = progress.history()
+            progress.say(
+                f"{self._summary()}, {self.n_scans_} scans of all rows, "
+                f"{time.perf_counter() - progress.began:.1f} s"
+            )
         return self
 
-    def _rows_for_refits(self, prepared: ReadyRows) -> Refits | None:
-        """Rows of the fit that chances of labels may be counted with."""
-        return None
+    def _features_of(self, rows: BlockRows) -> np.ndarray:
+        """Some rows in the space where clusters are found."""
+        return self.model_.feature_pipeline()(rows).astype(np.float64)
+
+    @abstractmethod
+    def _rows_for_refits(self, prepared: ReadyRows) -> Refits:
+        """Rows of the fit, of which typical ones and chances of labels are found."""
+
+    def _keep_rows(self, kept: Refits, numbers: np.ndarray | None) -> None:
+        """Keep some rows of the fit, and the most typical ones of the clusters."""
+        if numbers is not None:
+            kept.numbers = numbers[kept.numbers]
+        labels, k = self.model_.label_pipeline()(kept.rows), self.n_clusters_
+        found = most_typical(kept.rows, kept.numbers, labels, self._remoteness(kept, labels), k)
+        self._refits, (self.medoid_indices_, self.medoids_) = kept, found
+
+    def _remoteness(self, kept: Refits, labels: np.ndarray) -> np.ndarray:
+        """How far rows are from the centre of their cluster, squared, where it was found."""
+        if self._scored == "sum" and self.n_clusters_ > 1:
+            return self._losses()(kept.rows)
+        one = self.n_clusters_ == 1
+        points = standardised(kept.rows) if one else self._features_of(kept.rows)
+        weights = np.ones(len(labels)) if kept.weights is None else kept.weights
+        return from_their_means(points, labels, weights, self.n_clusters_)
 
     def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the chance that a fit of other rows would put it there.
@@ -225,6 +270,7 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     def _train(self, job: Job) -> Trained[ReadyRows]:
         """Train on all rows."""
         prepared = self._prepare(job)
+        job.progress.begin("looking for starts")
         return Trained(prepared, self._learn(prepared, job), prepared.all_rows)
 
     def _store_results(self, learned: AnyLearned | None, prepared: ReadyRows, rows: Rows) -> None:
@@ -232,13 +278,16 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         self._store_features(prepared, rows)
         if learned is None:
             self.start_, self.n_iter_, self.converged_ = "none", 1, True
+            self.cluster_shares_ = np.ones(1)
             self._store_one_cluster(prepared, rows)
             return
         fit = learned.fit
         if not fit.converged:
             warnings.warn(
-                f"{type(self).__name__} stopped before it converged ({fit.reason}); "
-                f"{self._advice(fit.reason)}",
+                Marked(
+                    f"{type(self).__name__} stopped before it converged ("
+                    f"{fit.reason.replace('max_iter', '`max_iter`')}); {self._advice(fit.reason)}"
+                ),
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -246,6 +295,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         if empty:
             self._warn_of_empty(empty, len(fit.shares))
         self.start_, self.n_iter_, self.converged_ = learned.start, fit.n_iter, fit.converged
+        # clusters are numbered by decreasing size
+        self.cluster_shares_ = np.sort(fit.shares)[::-1] / max(float(np.sum(fit.shares)), 1e-300)
         self._store_fit(learned, prepared, rows)
         for name, value in learned.details.items():
             setattr(self, name, value)
@@ -290,7 +341,7 @@ class KernelClusterer(Clusterer[Prepared]):
     def _check_parameters(self) -> None:
         self._feature_settings(0)
         if self.polish and self.train_rows is None:
-            raise UserError("polish goes with train_rows: without it all rows are trained on.")
+            raise UserError("`polish` goes with `train_rows`: without it all rows are trained on.")
         self._own_settings(None)
 
     def _prepare(self, job: Job) -> Prepared:
@@ -315,10 +366,11 @@ class KernelClusterer(Clusterer[Prepared]):
             all_rows, mode = spread_all(rows, job.engine, settings, features, job.sample_weight)
             job.progress.say(_about(job, features, mode))
             learned = self._continue_on_all_rows(learned, features, all_rows, job)
-        return Trained(prepared, learned, all_rows)
+        return Trained(prepared, learned, all_rows, subset.positions)
 
     def _rows_for_refits(self, prepared: Prepared) -> Refits:
-        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
+        survey = prepared.survey
+        return Refits.of(survey.sample, survey.sample_weights, prepared.positions)
 
     def _kernel_plan(self) -> KernelPlan | None:
         plan: KernelPlan = self.model_.label_pipeline().plan

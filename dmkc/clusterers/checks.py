@@ -28,7 +28,7 @@ def check_enough(n: int, n_clusters: int) -> None:
     """Refuse fewer rows than clusters."""
     if n < n_clusters:
         raise UserError(
-            f"n_samples={n} should be >= n_clusters={n_clusters}: "
+            f"`n_samples={n}` should be >= `n_clusters={n_clusters}`: "
             f"{n} row(s) cannot form {n_clusters} clusters."
         )
 
@@ -37,8 +37,8 @@ def check_weighted(survey: Survey, n_clusters: int) -> None:
     """Refuse a sample with fewer weighted rows than clusters."""
     if np.count_nonzero(survey.sample_weights) < n_clusters:
         raise UserError(
-            f"Fewer than {n_clusters} of the sampled rows have a positive sample_weight, which is "
-            "too few to begin from: drop rows of weight 0, or increase sample_rows."
+            f"Fewer than {n_clusters} of the sampled rows have a positive `sample_weight`, which "
+            "is too few to begin from: drop rows of weight 0, or increase `sample_rows`."
         )
 
 
@@ -58,7 +58,7 @@ def check_finite(survey: Survey, rows: Rows) -> None:
         for row, (_, j) in zip(labels, survey.first_bad, strict=True)
     ]
     raise UserError(
-        f"Input X contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
+        f"Input `X` contains {' and '.join(parts)} value(s), first at {'; '.join(places)}: "
         "fill in or drop these rows before clustering."
     )
 
@@ -113,7 +113,7 @@ def check_precision(survey: Survey, rows: Rows, shift: Any, factor: Any, dtype: 
         what = "large" if size[j] > 1 else "small"
         raise UserError(
             f"{_column(rows, j)} holds {_farthest(survey, j):.6g}, which is too {what} to compute "
-            f'with in {np.dtype(dtype)} as it is: choose scale="standard", or other units.'
+            f'with in {np.dtype(dtype)} as it is: choose `scale="standard"`, or other units.'
         )
 
 
@@ -133,7 +133,7 @@ def overflow(kernel: Any, survey: Survey, rows: Rows) -> UserError:
     return UserError(
         f"{kernel} has values beyond what numbers can hold on these rows, whose "
         f"{_column(rows, j).lower()} holds {_farthest(survey, j):.6g}: choose another kernel or "
-        'scale="standard".'
+        '`scale="standard"`.'
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +16,21 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.labelling import Pipeline
+from dmkc.clusterers.losses import total_loss
 from dmkc.clusterers.parameters import Parameter, init_from, with_parameters
+from dmkc.clusterers.reach import warn_of_far
+from dmkc.clusterers.shown import Shown, found_lines
 from dmkc.clusterers.spread import Layout
 from dmkc.data import Rows, as_rows
 from dmkc.errors import UserError
 from dmkc.registry import foreign_modules
-from dmkc.scan.engine import Engine
+from dmkc.scan.engine import Engine, open_engine
 from dmkc.tables.columns import numbers_of
 from dmkc.tables.frames import is_table
 from dmkc.tables.recipe import Recipe
@@ -70,6 +76,20 @@ class Choice:
     """What a score of a number of clusters is, for those who look at it."""
 
 
+ATTRIBUTES = """n_samples_fit_ : int, rows of the fit.
+cluster_shares_ : ndarray, shares of the clusters in the rows (or weights) of the training.
+medoids_ : ndarray of shape (n_clusters, n_features), the most typical row of every cluster, in
+    the units of X: of some sampled rows the one nearest to the centre of its cluster, in the
+    space where clusters were found.
+medoid_indices_ : ndarray, numbers of these rows in X; -1 where none of a cluster was sampled.
+"""
+
+
+def with_attributes(doc: str) -> str:
+    """A docstring whose section about attributes has those that all estimators have."""
+    return re.sub(r"(^Attributes\n-+\n(?:.+\n)+)", rf"\1{ATTRIBUTES}", doc, flags=re.MULTILINE)
+
+
 class Described:
     """An estimator that describes itself.
 
@@ -96,6 +116,8 @@ class Described:
     """Whether there are `kernels_` with `kernel_weights_`, and landmarks."""
     _model_class: ClassVar[type | None] = None
     """What `model_` is, which a file must hold; None: of any kind."""
+    _scored: ClassVar[str | None] = None
+    """Whether `score` is less the "sum" or the "mean" of `_losses`; None: there is no score."""
     _rounds: ClassVar[str] = "iterations"
     """What `n_iter_` counts."""
     _minimised: ClassVar[str] = "objective"
@@ -112,7 +134,7 @@ class Described:
         cls._writes_init = cls._writes_init or "__init__" in vars(cls)
         if "declared" in vars(cls):
             if cls.__doc__:
-                cls.__doc__ = with_parameters(cls.__doc__, cls.declared)
+                cls.__doc__ = with_attributes(with_parameters(cls.__doc__, cls.declared))
             if not cls._writes_init:
                 cls.__init__ = init_from(cls.declared)  # type: ignore[method-assign]
 
@@ -135,7 +157,10 @@ class Described:
         found = [Picture("embedding", BY_SCORE if two else BY_COMPONENTS)]
         if self._has_margin:
             inside = "of a score between -1 and 1" if two else "less than 1 ahead"
-            words = f"Those in the shaded margin, {inside}, are the uncertain ones."
+            words = (
+                f"The margin, {inside}, is shaded: rows in it cost the fit something, which does "
+                "not make them unsure."
+            )
             found.append(Picture("margins", words))
         bounded = any("bound" in record for record in self.history_)
         course = CONVEX_COURSE if bounded else f"The {self._minimised} after every step."
@@ -187,17 +212,25 @@ def landmarks_fact(clusterer: Any) -> tuple[str, str]:
     return "landmarks", f"{count}, {how}"
 
 
-class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
+class RowClusterer(Described, TransformerMixin, ClusterMixin, Shown, ABC):
     """Base of all clusterers: a fitted one has a `model_` that makes label pipelines."""
 
     model_: Any
+    n_samples_fit_: int
+    cluster_shares_: np.ndarray
+    medoid_indices_: np.ndarray
+    medoids_: np.ndarray
     client: MaybeClient
+    reach_: dict | None
+    """Where the rows of the fit were (`dmkc.clusterers.reach.Reach`), where they were many."""
     table_: dict
     """What is made of the columns of tables (`dmkc.tables.Recipe`), where that was kept."""
 
     @abstractmethod
-    def fit(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> Self:
-        """Cluster the rows of `X`; `y` is ignored."""
+    def fit(
+        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
+        """Cluster the rows of `X`, from an earlier model if one is given; `y` is ignored."""
 
     @abstractmethod
     def _layout(self, rows: Rows, engine: Engine) -> Layout:
@@ -208,15 +241,43 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def predict(self, X: TableLike) -> PerRow:
-        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr)."""
+        """The cluster of every row of `X`, in the form of `X` (lazy for Dask and Zarr).
+
+        A warning says where many rows that are in memory lie far from all rows of the fit.
+        """
         rows = self._new_rows(X)
-        return labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
+        found = labelling.apply(rows, self.model_.label_pipeline(), np.dtype(np.int32), None)
+        if not rows.container.lazy:
+            warn_of_far(self._fitted("reach_"), rows)
+        return found
 
     def transform(self, X: TableLike) -> PerRow:
         """What the model makes of every row of `X`, in the form of `X`."""
         rows = self._new_rows(X)
-        pipeline = self.model_.feature_pipeline()
-        return labelling.apply(rows, pipeline, self._dtype, self.model_.n_features, name="feature")
+        pipeline, names = self.model_.feature_pipeline(), list(self.get_feature_names_out())
+        return labelling.apply(rows, pipeline, self._dtype, len(names), "feature", columns=names)
+
+    @available_if(lambda self: self._scored is not None)
+    def score(self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None) -> float:
+        """How well the model fits the rows of `X`, larger being better; `y` is ignored.
+
+        Where clusters have centres it is less the sum of squared distances to the nearest one, in
+        the space where they were found: of the rows of the fit, less `inertia_`.  Where they have
+        margins, it is less the mean loss of the rows: of multiple kernel and sparse kernel
+        clustering, how far their margins fall short of 1, and of margin-distribution clustering its
+        own loss.  Where they have planes, it is less the mean squared distance to the nearest one.
+        """
+        rows = self._new_rows(X)
+        engine = open_engine(self.client, self)
+        losses, weights = total_loss(rows, engine, self._losses(), sample_weight)
+        return -losses if self._scored == "sum" else -losses / weights
+
+    def _losses(self) -> Pipeline:
+        """The loss of every row, where there is a score."""
+        raise NotImplementedError
+
+    def _found(self) -> list[str]:
+        return found_lines(self)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the fitted model to a local path, for `dmkc.load`."""
@@ -242,20 +303,24 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 
     def _new_rows(self, X: TableLike) -> Rows:
         check_is_fitted(self)
-        recipe = self._recipe()
-        if recipe is not None and is_table(X) and recipe.wants(list(X.columns)):
-            X = numbers_of(X, recipe)
-        rows = as_rows(X, order=self._views())
+        rows = as_rows(self._in_numbers(X), order=self._views())
         try:
             _check_feature_names(self, _name_carrier(rows), reset=False)
         except ValueError as problem:
             raise UserError(str(problem)) from None
         if rows.n_columns != self.n_features_in_:
             raise UserError(
-                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
+                f"`X` has {rows.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         return rows
+
+    def _in_numbers(self, X: TableLike) -> TableLike:
+        """The columns that a fit of a table has made of it, where X is such a table."""
+        recipe = self._recipe()
+        if recipe is None or not is_table(X) or not recipe.wants(list(X.columns)):
+            return X
+        return numbers_of(X, recipe)
 
     def _views(self) -> dict[str, tuple[int, int]]:
         """The views of the fit; none where X was one table, or the model file is an old one."""
@@ -273,7 +338,7 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
     def _remember_columns(self, rows: Rows) -> None:
         """Called once a fit has succeeded, so that a failed one leaves an older model whole."""
         _check_feature_names(self, _name_carrier(rows), reset=True)
-        self.n_features_in_ = rows.n_columns
+        self.n_features_in_, self.n_samples_fit_ = rows.n_columns, rows.n_rows
         self.views_ = dict(rows.views)
         self.__dict__.pop("table_", None)  # of an earlier fit
 
@@ -289,6 +354,21 @@ class RowClusterer(Described, TransformerMixin, ClusterMixin, BaseEstimator, ABC
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def opened(start: Any) -> RowClusterer:
+    """A fitted estimator, which may be given by the path of its file."""
+    if isinstance(start, str | os.PathLike):
+        from dmkc import modelfile
+
+        return modelfile.load(start)
+    if not isinstance(start, RowClusterer):
+        raise UserError(
+            "start must be a fitted estimator of dmkc or the path of a model file, not a "
+            f"{type(start).__name__}."
+        )
+    check_is_fitted(start)
+    return start
 
 
 def _name_carrier(rows: Rows) -> Any:

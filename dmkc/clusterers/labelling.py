@@ -7,7 +7,7 @@ by block, so that labels never gather anywhere unless the user says so.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -211,19 +211,21 @@ def apply(
     n_out: int | None,
     name: str = "label",
     known: Known | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Any:
-    """The answers for all rows in the rows' own form."""
+    """The answers for all rows in the rows' own form; `columns` name those of several a row."""
     engine = metered(ThreadEngine())
     width = max(scan_width(rows), n_out or 1)
     if rows.sparse:
         width = max(width, pipeline.plan.width)
     blocks = rows.blocks(block_rows(rows, width, pipeline.plan.leaf_rows, engine.threads))
     if rows.container.lazy:
-        return rows.container.wrap(lazily(blocks, pipeline, dtype, n_out, known, name), name=name)
+        found = lazily(blocks, pipeline, dtype, n_out, known, name)
+        return rows.container.wrap(found, name, columns)
     values = np.concatenate(engine.collect(pipeline, blocks, "predict"))
     if known is not None:
         values[known.rows] = known.labels
-    return rows.container.wrap(values, name=name)
+    return rows.container.wrap(values, name, columns)
 
 
 def block_rows(rows: Rows, width: int, leaf_rows: int, threads: int) -> int:

@@ -23,6 +23,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
 from dmkc.data import BlockRows, RowRecord, as_record
+from dmkc.display import hidden
 from dmkc.kernels import KernelPlan, View
 from dmkc.kernels.anchors import combine
 from dmkc.progress import listening
@@ -116,17 +117,19 @@ class Refits:
 
     rows: BlockRows
     """As they came; none of weight 0."""
+    numbers: np.ndarray
+    """Their row numbers."""
     weights: np.ndarray | None
     made: tuple[MemberClusters, Agreement] | None = None
 
     @classmethod
-    def of(cls, rows: BlockRows, weights: np.ndarray) -> Refits:
+    def of(cls, rows: BlockRows, weights: np.ndarray, numbers: np.ndarray) -> Refits:
         """At most `MOST_ROWS` of some sampled rows."""
         heavy = np.flatnonzero(weights > 0)
         if len(heavy) > MOST_ROWS:
             heavy = heavy[np.linspace(0, len(heavy) - 1, MOST_ROWS).astype(int)]
         some = weights[heavy]
-        return cls(rows[heavy], None if (some == 1).all() else some)
+        return cls(rows[heavy], numbers[heavy], None if (some == 1).all() else some)
 
     def make(
         self, estimator: Any, model: Labeller, form: Callable[[BlockRows], TableLike]
@@ -159,7 +162,7 @@ def unheard() -> Iterator[None]:
     """Fits that nobody has asked for: nobody is told of them, and no journal records them."""
     token = recorder.set(None)
     try:
-        with warnings.catch_warnings(), listening(lambda known: None):
+        with warnings.catch_warnings(), listening(lambda known: None), hidden():
             warnings.simplefilter("ignore")
             yield
     finally:

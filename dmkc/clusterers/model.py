@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dmkc.clusterers.labelling import (
     WeightedFeatures,
     for_block,
 )
+from dmkc.clusterers.losses import Then, nearest_square, nothing, shortfall
 from dmkc.data import Lazy, Rows
 from dmkc.kernels import FeatureMap
 from dmkc.scan.cuts import Affine
@@ -50,6 +52,10 @@ class KernelModel:
     @property
     def n_features(self) -> int:
         return self.features.offsets[-1]
+
+    def __repr__(self) -> str:
+        n_kernels = len(self.features.kernels)
+        return shown_model(self, f"{self.n_features} features of {n_kernels} kernel", n_kernels)
 
     @classmethod
     def of_one_cluster(cls, features: FeatureMap, norm: float) -> KernelModel:
@@ -111,6 +117,18 @@ class KernelModel:
         one = self.decision in ("none", "sign")
         return Pipeline(self.features.plan, Single(scorer) if one else scorer)
 
+    def shortfall_pipeline(self) -> Pipeline:
+        """How far the margin of every row falls short of 1; nothing where there is one cluster."""
+        scores = self.score_pipeline()
+        short = nothing if self.decision == "none" else shortfall
+        return Pipeline(scores.plan, Then(scores.answer, short))
+
+    def distance_pipeline(self) -> Pipeline:
+        """The squared distance of every row to the nearest plane."""
+        if self.decision == "none":
+            return self.shortfall_pipeline()
+        return Pipeline(self.features.plan, Then(self._distances(), nearest_square))
+
     def feature_pipeline(self) -> Pipeline:
         sizes = np.diff(self.features.offsets)
         roots = np.repeat(np.sqrt(self.kernel_weights), sizes)
@@ -154,6 +172,12 @@ def _first_rows(pipeline: Pipeline, rows: Rows, n_clusters: int, known: Known | 
         if first.max() < rows.n_rows:
             break
     return first
+
+
+def shown_model(model: Any, what: str, count: int) -> str:
+    """A model in one line: its kind, its clusters, and something else that there are some of."""
+    clusters = f"{model.n_clusters} cluster{'s' if model.n_clusters != 1 else ''}"
+    return f"<{type(model).__name__}: {clusters}, {what}{'s' if count != 1 else ''}>"
 
 
 @dataclass(frozen=True)

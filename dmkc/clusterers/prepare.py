@@ -31,14 +31,14 @@ from dmkc.clusterers.spread import (
     sample_of,
     spread,
 )
-from dmkc.data import RowRecord, Rows
+from dmkc.data import BlockRows, RowRecord, Rows
 from dmkc.data.record import rank_among, split_weights
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap, Kernel, KernelPlan, KernelSample, Scaling, View
 from dmkc.kernels.bank import bound, columns_seen
 from dmkc.kernels.plan import padded
-from dmkc.kernels.tiles import evened, scaling_of
+from dmkc.kernels.tiles import evened, in_unit_range, scaling_of
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine, Held
 from dmkc.scan.grid import Grid, Node
@@ -69,6 +69,8 @@ class SampleView:
     """The bank with its widths filled in."""
     context: Known | None
     """More rows, on which starts are found, where there are any."""
+    rows: BlockRows
+    """The sampled rows as they came."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class FeatureSettings:
     seed: int
     diagonals: bool = False
     """Whether the columns are followed by every kernel's k(x, x)."""
+    unit_range: bool = False
+    """Whether all columns are then divided by one number, such that the widest has range 1."""
 
 
 @dataclass
@@ -137,6 +141,7 @@ class Prepared:
             self.rows.n_rows,
             self.features.kernels,
             _standardised(self.context, self.features.plan.scaling),
+            self.survey.sample,
         )
 
     @property
@@ -187,6 +192,8 @@ def prepare(
     check_range(survey, rows, min_rows)
     check_range(moments, rows, min_rows)
     own = scaling_of(moments, settings.scale, min_rows, rows.views.values(), rows.together)
+    if settings.unit_range:
+        own = in_unit_range(own, moments)
     scaling = evened(own, moments, rows.views.values())
     check_precision(survey, rows, scaling.shift, scaling.factor, layout.dtype)
     standardised = scaling.apply(survey.sample)
@@ -198,7 +205,8 @@ def prepare(
     if callable(settings.landmarks):
         more = _standardised(context, scaling)
         heavy, kernels = survey.sample_weights, bank.resolved()
-        choice = settings.landmarks(SampleView(standardised, heavy, positions, n, kernels, more))
+        view = SampleView(standardised, heavy, positions, n, kernels, more, survey.sample)
+        choice = settings.landmarks(view)
         bank.use_landmarks(choice.landmarks)
     fitted = bank.fit(scaling, layout.dtype, leaf_rows, settings.diagonals, survey, rows)
     maker = engine.first_equal(fitted)
@@ -390,8 +398,8 @@ def _survey_context(context: Any, leaf_rows: int) -> Survey:
     survey = SurveyScan(np.zeros(0, np.int64)).block(context, 0, leaf_rows)
     if survey.bad.any():
         raise UserError(
-            f"Input X contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a sample "
-            f"of {context.shape[0]} rows: fill in or drop these rows before clustering."
+            f"Input `X` contains {int(survey.bad.sum())} NaN or infinite (inf) value(s) in a "
+            f"sample of {context.shape[0]} rows: fill in or drop these rows before clustering."
         )
     return survey
 
@@ -409,11 +417,11 @@ def _given_landmarks(settings: FeatureSettings, d: int) -> np.ndarray | None:
     try:
         points = np.asarray(settings.landmarks, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise UserError(f"landmarks must be rows of numbers ({problem}).") from None
+        raise UserError(f"`landmarks` must be rows of numbers ({problem}).") from None
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
-        raise UserError(f"landmarks must be one or more rows with {d} columns, like X.")
+        raise UserError(f"`landmarks` must be one or more rows with {d} columns, like `X`.")
     if not np.isfinite(points).all():
-        raise UserError("landmarks must be finite, but hold NaN or infinite values.")
+        raise UserError("`landmarks` must be finite, but hold NaN or infinite values.")
     return points
 
 

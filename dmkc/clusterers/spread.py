@@ -154,7 +154,7 @@ def _stored_blocks(
 
 def _store_parent(store_path: str | None) -> str | None:
     if store_path is not None and not os.path.isdir(store_path):
-        raise UserError(f"store_path must be an existing folder, but {store_path!r} is not one.")
+        raise UserError(f"`store_path` must be an existing folder, but {store_path!r} is not one.")
     return store_path or dask.config.get("temporary-directory", None)
 
 

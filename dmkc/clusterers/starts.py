@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import Known, Prepared, SampleView
 from dmkc.clusterers.sampled import FEW_COLUMNS, SHAPES, correlated, few_columns, shaped
 from dmkc.errors import UserError
@@ -24,6 +23,7 @@ from dmkc.kernels import Kernel
 
 KINDS = ("k-means", "kernel-k-means", "joint-k-means", "pca", "random", "few-columns", *SHAPES)
 FEATURE_KINDS = ("kernel-k-means", "joint-k-means", "pca")
+GIVEN_MODEL = "given model"
 DEFAULT_TWO = ("k-means", "kernel-k-means")
 DEFAULT_SEVERAL = ("k-means",)
 SMALLEST = 0.1
@@ -45,6 +45,11 @@ class Start:
         return np.bincount(self.labels, weights, minlength=n_clusters) / weights.sum()
 
 
+def is_model(item: Any) -> bool:
+    """Whether a start is a model of any method, which labels rows."""
+    return hasattr(item, "label_pipeline")
+
+
 def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> list[Any]:
     """The starts asked for, as a list of kinds and labelings (not while `n_clusters` is open)."""
     if isinstance(init, str) and init == "auto":
@@ -53,9 +58,9 @@ def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> 
     if items and all(np.isscalar(i) and not isinstance(i, str) for i in items):
         items = [np.asarray(items)]
     if not items:
-        raise UserError("init must name at least one start.")
+        raise UserError("`init` must name at least one start.")
     if "auto" in [i for i in items if isinstance(i, str)]:
-        raise UserError('init="auto" stands alone; name the starts that a list should hold.')
+        raise UserError('`init="auto"` stands alone; name the starts that a list should hold.')
     checked: list[Any] = []
     for item in items:
         if isinstance(item, str):
@@ -63,29 +68,32 @@ def check_init(init: Any, n_clusters: int | None, n_rows: int | None = None) -> 
             if item not in KINDS:
                 close = difflib.get_close_matches(item, KINDS, n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise UserError(f"Unknown init {item!r}; known are auto, {', '.join(KINDS)}.{hint}")
+                raise UserError(
+                    f"Unknown `init` {item!r}; known are auto, {', '.join(KINDS)}.{hint}"
+                )
             continue
         if n_clusters is None:
             raise UserError(
-                "A labeling given as init has a number of clusters of its own: give that number "
-                "as n_clusters."
+                "A labeling given as `init` has a number of clusters of its own: give that number "
+                "as `n_clusters`."
             )
-        if isinstance(item, KernelModel):
+        if is_model(item):
             if item.n_clusters != n_clusters:
                 raise UserError(
-                    f"A model given as init must have {n_clusters} clusters, not {item.n_clusters}."
+                    f"A model given as `init` must have {n_clusters} clusters, not "
+                    f"{item.n_clusters}."
                 )
             checked.append(item)
             continue
         labels = np.asarray(item)
         if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
             raise UserError(
-                f"A labeling given as init must have one label per row ({n_rows}), "
+                f"A labeling given as `init` must have one label per row ({n_rows}), "
                 f"but has shape {labels.shape}."
             )
         if len(np.unique(labels)) != n_clusters:
             raise UserError(
-                f"A labeling given as init must have exactly {n_clusters} different labels."
+                f"A labeling given as `init` must have exactly {n_clusters} different labels."
             )
         checked.append(labels)
     return checked
@@ -110,8 +118,6 @@ def starts_on_view(
 ) -> list[Start]:
     """The same from the rows alone, before there are features."""
     items = check_init(init, n_clusters, view.n_rows)
-    if any(isinstance(item, KernelModel) for item in items):
-        raise UserError("Landmarks cannot be found from a model given as init: give its labels.")
     found = (s for item in items for s in _plain(item, view, n_init, n_clusters, seed))
     return _usable(found, view.weights, n_clusters, seed)
 
@@ -156,9 +162,6 @@ def k_means_start(prepared: Prepared, starts: list[Start], m: int, seed: int) ->
 def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -> Iterator[Start]:
     weights = prepared.sample.weights
     for item in items:
-        if isinstance(item, KernelModel):
-            yield Start("given model", item.label_pipeline()(prepared.survey.sample))
-            continue
         if not (isinstance(item, str) and item in FEATURE_KINDS):
             yield from _plain(item, prepared.view, n_init, m, seed)
             continue
@@ -176,7 +179,9 @@ def _all(items: list[Any], prepared: Prepared, n_init: int, m: int, seed: int) -
 def _plain(item: Any, view: SampleView, n_init: int, m: int, seed: int) -> Iterator[Start]:
     """Starts that need no features."""
     rows = view.standardised
-    if not isinstance(item, str):
+    if is_model(item):
+        yield Start(GIVEN_MODEL, item.label_pipeline()(view.rows))
+    elif not isinstance(item, str):
         _, labels = np.unique(item, return_inverse=True)
         yield Start("given", labels[view.positions])
     elif item == "k-means":

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import TRAIN_ROWS
 from dmkc.clusterers.prepare import FeatureSettings, sample_size
 from dmkc.clusterers.rowset import SpreadRows
@@ -39,8 +38,9 @@ class Subset:
         items = list(init) if isinstance(init, (list, tuple)) else [init]
         if all(np.isscalar(i) and not isinstance(i, str) for i in items):
             items = [np.asarray(items)]
-        whole = (str, KernelModel)
-        return [i if isinstance(i, whole) else np.asarray(i)[self.positions] for i in items]
+        labels = [not isinstance(i, str) and not hasattr(i, "label_pipeline") for i in items]
+        some = self.positions
+        return [np.asarray(i)[some] if cut else i for i, cut in zip(items, labels, strict=True)]
 
 
 def take_subset(

@@ -74,7 +74,7 @@ def _search(rivals: list[list[int]], core: list[int], m: int, found: np.ndarray)
         if steps > MAX_STEPS:
             raise UserError(
                 f"No labeling with {m} clusters that keeps all cannot-links was found in "
-                f"{MAX_STEPS} steps, and it is not known whether there is one: pass hard=False, "
+                f"{MAX_STEPS} steps, and it is not known whether there is one: pass `hard=False`, "
                 "use more clusters, or drop cannot-links."
             )
         # A label that no group has yet is as good as any other such label.
@@ -83,7 +83,7 @@ def _search(rivals: list[list[int]], core: list[int], m: int, found: np.ndarray)
             if not trail:
                 raise UserError(
                     f"The cannot-links cannot all be kept with {m} clusters (they ask for more, "
-                    f"among {len(core)} groups of rows): pass hard=False, use more clusters, or "
+                    f"among {len(core)} groups of rows): pass `hard=False`, use more clusters, or "
                     "drop cannot-links."
                 )
             node, used = trail.pop()

@@ -83,8 +83,8 @@ def read_constraints(
     if hard:
         if must.weights is not None or cannot.weights is not None:
             raise UserError(
-                "Pairs have weights only where they may be violated: pass hard=False, or drop the "
-                "third column of the pairs."
+                "Pairs have weights only where they may be violated: pass `hard=False`, or drop "
+                "the third column of the pairs."
             )
         _refuse_both(must.rows, cannot.rows, container)
     rows, places = np.unique(np.concatenate([must.rows, cannot.rows]), return_inverse=True)
@@ -165,7 +165,8 @@ def _refuse_both(must: np.ndarray, cannot: np.ndarray, container: Container) -> 
     if len(both):
         a, b = container.row_labels(np.array([both[0] // scale, both[0] % scale]))
         raise UserError(
-            f"The pair of rows {a} and {b} is in must_link and in cannot_link; drop it from one."
+            f"The pair of rows {a} and {b} is in `must_link` and in `cannot_link`; drop it "
+            "from one."
         )
 
 

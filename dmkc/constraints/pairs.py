@@ -51,7 +51,7 @@ def as_pairs(source: Any, name: str, container: Container) -> tuple[Pairs, int]:
     same = np.flatnonzero(rows[:, 0] == rows[:, 1])
     if len(same):
         (label,) = container.row_labels(rows[same[:1], 0])
-        raise UserError(f"{name} pairs row {label} with itself; drop that pair.")
+        raise UserError(f"`{name}` pairs row {label} with itself; drop that pair.")
     rows = np.sort(rows, axis=1)
     key = rows[:, 0] * np.int64(container.n_rows) + rows[:, 1]
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
@@ -92,8 +92,8 @@ def _table(source: Any, name: str, index: pd.Index | None) -> np.ndarray:
         return np.empty((0, 2), np.int64)
     if table.ndim != 2 or table.shape[1] not in (2, 3):
         raise UserError(
-            f"{name} must be pairs of rows: a table with two columns, and a third one where pairs "
-            f"have weights, but its shape is {table.shape}."
+            f"`{name}` must be pairs of rows: a table with two columns, and a third one where "
+            f"pairs have weights, but its shape is {table.shape}."
         )
     return table
 
@@ -102,7 +102,7 @@ def read_pairs(path: str, name: str) -> Any:
     """The pairs in a CSV (with or without names in its first line), .npy or Zarr file."""
     place = Path(path.removeprefix("file://")).expanduser()
     if "://" not in path.removeprefix("file://") and not place.exists():
-        raise UserError(f"There is no file {path} to read {name} from.")
+        raise UserError(f"There is no file {path} to read `{name}` from.")
     suffix = place.suffix.lower()
     if suffix == ".npy":
         return np.load(place, allow_pickle=False)
@@ -114,7 +114,7 @@ def read_pairs(path: str, name: str) -> Any:
         found = zarr.open_array(path, mode="r")
     except Exception as problem:
         raise UserError(
-            f"{path} cannot be read as pairs for {name}: give a .csv, .tsv, .txt or .npy file or "
+            f"{path} cannot be read as pairs for `{name}`: give a .csv, .tsv, .txt or .npy file or "
             f"a Zarr array ({problem})."
         ) from None
     return np.asarray(found[...])
@@ -127,7 +127,7 @@ def _read_csv(path: str, separator: str, name: str) -> pd.DataFrame:
         return pd.DataFrame()
     except (pd.errors.ParserError, UnicodeDecodeError) as problem:
         text = " ".join(str(problem).split())
-        raise UserError(f"{path} cannot be read as pairs for {name} ({text}).") from None
+        raise UserError(f"{path} cannot be read as pairs for `{name}` ({text}).") from None
     if _numeric(frame) or len(frame) < 2:
         return frame
     body = frame.iloc[1:].reset_index(drop=True).infer_objects()
@@ -166,10 +166,10 @@ def _weights(column: np.ndarray, name: str) -> np.ndarray:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         raise UserError(
-            f"The third column of {name} must hold weights, which are numbers."
+            f"The third column of `{name}` must hold weights, which are numbers."
         ) from None
     if not np.isfinite(weights).all() or (weights <= 0).any():
-        raise UserError(f"The weights of {name} must be finite numbers greater than 0.")
+        raise UserError(f"The weights of `{name}` must be finite numbers greater than 0.")
     return weights
 
 
@@ -182,27 +182,27 @@ def _positions(table: np.ndarray, name: str, container: Container) -> np.ndarray
     if index is None or (whole is not None and index.inferred_type != "integer"):
         if whole is None:
             raise UserError(
-                f"{name} must name rows by their numbers, which are whole numbers, because X has "
-                f"no row labels; it holds {_example(table)!r}."
+                f"`{name}` must name rows by their numbers, which are whole numbers, because `X` "
+                f"has no row labels; it holds {_example(table)!r}."
             )
         outside = whole[(whole < 0) | (whole >= container.n_rows)]
         if len(outside):
             raise UserError(
-                f"{name} names row {outside[0]}, but X has {container.n_rows} rows, numbered from "
-                "0."
+                f"`{name}` names row {outside[0]}, but `X` has {container.n_rows} rows, numbered "
+                "from 0."
             )
         return whole
     if not index.is_unique:
         repeated = index[index.duplicated()][0]
         raise UserError(
-            f"{name} names rows by the index of X, but the label {repeated!r} stands for several "
-            "rows; make the index unique or reset it to give row numbers."
+            f"`{name}` names rows by the index of `X`, but the label {repeated!r} stands for "
+            "several rows; make the index unique or reset it to give row numbers."
         )
     asked = table.ravel() if whole is None else whole.ravel()
     found = index.get_indexer(pd.Index(asked))
     if (found < 0).any():
         label = asked[np.flatnonzero(found < 0)[0]]
-        raise UserError(f"{name} names row {label!r}, which is not in the index of X.")
+        raise UserError(f"`{name}` names row {label!r}, which is not in the index of `X`.")
     return found.reshape(-1, 2).astype(np.int64)
 
 

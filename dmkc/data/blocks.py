@@ -25,18 +25,18 @@ def check_dimensions(n_dimensions: int, shape: Sequence[Any]) -> None:
     shown = tuple(shape)
     if n_dimensions == 0:
         raise UserError(
-            "Expected 2D array, got scalar array instead: X must have rows and columns. "
+            "Expected 2D array, got scalar array instead: `X` must have rows and columns. "
             "Reshape your data with X.reshape(1, 1) if it is one row of one column."
         )
     if n_dimensions == 1:
         raise UserError(
-            f"Expected 2D array, got 1D array instead: X has shape {shown}. Reshape your data "
+            f"Expected 2D array, got 1D array instead: `X` has shape {shown}. Reshape your data "
             "with X.reshape(-1, 1) if it has a single column, or X.reshape(1, -1) if it is a "
             "single row."
         )
     if n_dimensions > 2:
         raise UserError(
-            f"Found array with dim {n_dimensions}, while dim <= 2 is required: X has shape "
+            f"Found array with dim {n_dimensions}, while dim <= 2 is required: `X` has shape "
             f"{shown}, so flatten each row, for example with X.reshape(len(X), -1)."
         )
 
@@ -111,7 +111,7 @@ def frame_dtype(columns: Iterable[Any], dtypes: Iterable[Any]) -> np.dtype:
         refused.setdefault(reason, []).append(f"{column!r} ({stored})")
     if "complex" in refused:
         raise UserError(
-            f"Complex data not supported: {_listed(refused['complex'])} of X; pass the real and "
+            f"Complex data not supported: {_listed(refused['complex'])} of `X`; pass the real and "
             "imaginary parts as separate columns."
         )
     if refused:
@@ -326,7 +326,7 @@ def checked_sparse(matrix: Any) -> Any:
         checked.check_format(full_check=True)
     except (ValueError, IndexError, TypeError) as problem:
         raise UserError(
-            f"X is a sparse matrix of shape {matrix.shape} that is damaged ({problem}); make it "
+            f"`X` is a sparse matrix of shape {matrix.shape} that is damaged ({problem}); make it "
             "anew, for example with scipy.sparse.coo_array."
         ) from None
     return checked

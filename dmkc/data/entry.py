@@ -50,8 +50,8 @@ def as_rows(
             return as_rows(next(iter(X.values())))
     if variable is not None:
         raise UserError(
-            f"variable={variable!r} chooses from a Zarr group or an xarray Dataset, but X is a "
-            f"{type(X).__name__}; leave variable out."
+            f"`variable={variable!r}` chooses from a Zarr group or an xarray Dataset, but `X` is a "
+            f"{type(X).__name__}; leave `variable` out."
         )
     if isinstance(X, (list, tuple)) and views.are_tables(X):
         X = views.named(X)
@@ -72,7 +72,7 @@ def as_rows(
         check_dimensions(1, X.shape if isinstance(X.shape[0], int) else ("n",))
     if isinstance(X, (np.ndarray, list, tuple)) or hasattr(X, "__array__"):
         return array_rows(X)
-    raise UserTypeError(f"X is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
+    raise UserTypeError(f"`X` is a {type(X).__name__}, which is not supported; pass {ACCEPTED}.")
 
 
 def _view(name: Any, part: Any) -> Rows:

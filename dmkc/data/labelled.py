@@ -47,7 +47,7 @@ def views_of(dataset: Any) -> dict[str, Any]:
         what = f"the variable {other[0]!r} has {dataset[other[0]].ndim} dimensions" if other else ""
         raise UserError(
             f"A Dataset is clustered by its 1-D and 2-D variables, but {what or 'there are none'}; "
-            "choose one with variable= or pass X[name]."
+            "choose one with `variable=` or pass X[name]."
         )
     rows = {name: data.dims[0] for name, data in (wide | flat).items()}
     first = next(iter(rows))

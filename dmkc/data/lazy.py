@@ -11,6 +11,7 @@ import dask
 import numpy as np
 import scipy.sparse as sp
 
+from dmkc.data import passes
 from dmkc.data.blocks import (
     Block,
     Lazy,
@@ -138,7 +139,8 @@ def dask_frame_rows(frame: Any) -> Rows:
     frame = fixed(frame)
     log.info("Counting the rows of the %d partitions of X.", frame.npartitions)
     # The index alone is enough for counting, so that a Parquet reader can leave columns out.
-    counts = frame.index.map_partitions(len).compute()
+    with passes.counted():
+        counts = frame.index.map_partitions(len).compute()
     meta = np.empty((0, n_columns), dtype=dtype)
     array = frame.map_partitions(frame_values, dtype, meta=meta).copy()
     array._chunks = (tuple(int(count) for count in counts), (n_columns,))
@@ -158,7 +160,7 @@ def _with_known_chunks(array: da.Array) -> da.Array:
         known.compute_chunk_sizes()
     except Exception as error:
         raise UserError(
-            f"The chunk sizes of X are unknown and computing them failed ({error}); make X from "
+            f"The chunk sizes of `X` are unknown and computing them failed ({error}); make X from "
             "chunks of known shape, or call X.compute_chunk_sizes() first."
         ) from error
     return known

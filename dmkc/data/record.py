@@ -119,11 +119,11 @@ def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
         try:
             weights = np.asarray(sample_weight, dtype=np.float64)
         except (TypeError, ValueError) as problem:
-            raise UserError(f"sample_weight must hold numbers ({problem}).") from None
+            raise UserError(f"`sample_weight` must hold numbers ({problem}).") from None
     if weights.shape != (n_rows,):
         raise UserError(
-            f"sample_weight has shape {weights.shape}, but X has {n_rows} rows; give one weight "
-            "per row."
+            f"`sample_weight` has shape {weights.shape}, but `X` has {n_rows} rows; give one "
+            "weight per row."
         )
     lazy = is_of(weights, "dask.array", "Array")
     least = np.where(weights > 0, weights, np.inf).min()
@@ -131,12 +131,12 @@ def check_weights(sample_weight: PerRow, n_rows: int) -> Any:
     low, high, least = dask.compute(*ends) if lazy else ends
     if not np.isfinite(high) or not low >= 0 or high <= 0:
         raise UserError(
-            "sample_weight must hold finite numbers that are not negative, and not only zeros."
+            "`sample_weight` must hold finite numbers that are not negative, and not only zeros."
         )
     if high > MOST_WEIGHT or least < 1.0 / MOST_WEIGHT:
         value = high if high > MOST_WEIGHT else least
         raise UserError(
-            f"sample_weight holds {value:g}, but weights must be 0 or lie between "
+            f"`sample_weight` holds {value:g}, but weights must be 0 or lie between "
             f"{1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}: multiply all of them by a constant."
         )
     return weights

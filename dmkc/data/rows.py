@@ -5,7 +5,7 @@ Inputs whose values are in memory (NumPy, lists, pandas and SciPy sparse) become
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -50,14 +50,17 @@ class Container:
         """Whether the input was lazy, so that results should be a Dask array."""
         return self.row_chunks is not None
 
-    def wrap(self, values: Any, name: str = "label") -> Any:
-        """Return per-row results (a NumPy or Dask array, 1-D or 2-D) in the input's own form."""
+    def wrap(self, values: Any, name: str = "label", columns: Sequence[str] | None = None) -> Any:
+        """Return per-row results (a NumPy or Dask array, 1-D or 2-D) in the input's own form.
+
+        `columns` name those of 2-D results; else they are numbered behind `name`.
+        """
         if values.ndim not in (1, 2) or values.shape[0] != self.n_rows:
             raise UserError(
                 f"Results must be 1-D or 2-D with {self.n_rows} rows to match X, but their shape "
                 f"is {values.shape}."
             )
-        return self._dress(self._settle(values), name)
+        return self._dress(self._settle(values), name, columns)
 
     def row_labels(self, positions: np.ndarray) -> list[str]:
         """Return names of rows for messages: index labels where known, else row numbers."""
@@ -76,7 +79,7 @@ class Container:
         whole_axes = tuple((size,) for size in values.shape[1:])
         return da.from_array(np.asarray(values), chunks=(self.row_chunks, *whole_axes))
 
-    def _dress(self, values: Any, name: str) -> Any:
+    def _dress(self, values: Any, name: str, columns: Sequence[str] | None) -> Any:
         """Return settled values with the input's labels attached."""
         return values
 
@@ -90,12 +93,13 @@ class PandasContainer(Container):
     def row_labels(self, positions: np.ndarray) -> list[str]:
         return [str(label) for label in self.index.take(np.asarray(positions, dtype=np.intp))]
 
-    def _dress(self, values: Any, name: str) -> Any:
+    def _dress(self, values: Any, name: str, columns: Sequence[str] | None) -> Any:
         import pandas as pd
 
         if values.ndim == 1:
             return pd.Series(values, index=self.index, name=name)
-        return pd.DataFrame(values, index=self.index, columns=_output_names(name, values.shape[1]))
+        names = _output_names(name, values.shape[1]) if columns is None else list(columns)
+        return pd.DataFrame(values, index=self.index, columns=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +108,13 @@ class DaskFrameContainer(Container):
 
     index: Any = None  # the DataFrame's Dask index
 
-    def _dress(self, values: Any, name: str) -> Any:
+    def _dress(self, values: Any, name: str, columns: Sequence[str] | None) -> Any:
         import dask.dataframe as dd
 
-        columns = name if values.ndim == 1 else _output_names(name, values.shape[1])
-        return dd.from_dask_array(values, columns=columns, index=self.index)
+        if values.ndim == 1:
+            return dd.from_dask_array(values, columns=name, index=self.index)
+        names = _output_names(name, values.shape[1]) if columns is None else list(columns)
+        return dd.from_dask_array(values, columns=names, index=self.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +130,16 @@ class XarrayContainer(Container):
             return super().row_labels(positions)
         return [str(label) for label in index.take(np.asarray(positions, dtype=np.intp))]
 
-    def _dress(self, values: Any, name: str) -> Any:
+    def _dress(self, values: Any, name: str, columns: Sequence[str] | None) -> Any:
         import xarray as xr
 
-        dimensions = [self.row_dimension]
+        dimensions, coordinates = [self.row_dimension], dict(self.coordinates.coords)
         if values.ndim == 2:
             taken = {self.row_dimension, *self.coordinates.coords}
             dimensions.append("feature" if "feature" not in taken else "output_feature")
-        return xr.DataArray(values, coords=self.coordinates.coords, dims=dimensions, name=name)
+            if columns is not None:
+                coordinates[dimensions[1]] = list(columns)
+        return xr.DataArray(values, coords=coordinates, dims=dimensions, name=name)
 
 
 def _output_names(name: str, count: int) -> list[str]:
@@ -315,6 +323,6 @@ def _plain_array(values: Any) -> np.ndarray:
         return np.asarray(values)
     except ValueError as error:
         raise UserError(
-            f"X could not be read as a table of numbers ({error}); make sure that every row has "
+            f"`X` could not be read as a table of numbers ({error}); make sure that every row has "
             "the same number of columns."
         ) from error

@@ -40,7 +40,7 @@ class NpyReader:
 def npy_rows(path: str, variable: str | None) -> Rows:
     """Return the rows of a local .npy file."""
     if variable is not None:
-        raise UserError(f"{path!r} holds a single array; leave variable={variable!r} out.")
+        raise UserError(f"{path!r} holds a single array; leave `variable={variable!r}` out.")
     if "://" in path:
         raise UserError(f"{path!r} is a remote .npy file; copy it to a local or shared disk.")
     if not os.path.isfile(path):
@@ -137,8 +137,8 @@ def _zarr_rows(node: Any, location: str | None, variable: str | None) -> Rows:
         array = _pick(node, shown, variable)
     elif variable is not None:
         raise UserError(
-            f"The Zarr store {shown} is a single array, so variable={variable!r} cannot be chosen "
-            "from it; leave variable out."
+            f"The Zarr store {shown} is a single array, so `variable={variable!r}` cannot be "
+            "chosen from it; leave `variable` out."
         )
     else:
         array = node
@@ -186,7 +186,7 @@ def _split_name(location: str, variable: str | None) -> tuple[str, str | None]:
     if mark and name and "://" not in name and not os.path.exists(location):
         if variable not in (None, name):
             raise UserError(
-                f"The path {location!r} names the array {name!r} but variable={variable!r}; "
+                f"The path {location!r} names the array {name!r} but `variable={variable!r}`; "
                 "give only one of them."
             )
         location, variable = base, name
@@ -249,7 +249,7 @@ def _pick(group: Any, shown: str, variable: str | None) -> Any:
         return tables[0]
     raise UserError(
         f"The Zarr group {shown} has {len(tables)} two-dimensional numeric arrays; choose one "
-        f'with variable= or as "path::name". Its arrays are {there or "(none)"}.'
+        f'with `variable=` or as "path::name". Its arrays are {there or "(none)"}.'
     )
 
 

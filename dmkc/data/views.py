@@ -97,12 +97,12 @@ def in_order_of(X: Mapping[str, Any], views: Mapping[str, Any]) -> dict[str, Any
     missing = [name for name in views if name not in X]
     if missing:
         raise UserError(
-            f"X has no view {missing[0]!r}, which the fit had; its views are {', '.join(views)}."
+            f"`X` has no view {missing[0]!r}, which the fit had; its views are {', '.join(views)}."
         )
     unknown = [name for name in X if name not in views]
     if unknown:
         raise UserError(
-            f"X has a view {unknown[0]!r}, which the fit did not have; its views are "
+            f"`X` has a view {unknown[0]!r}, which the fit did not have; its views are "
             f"{', '.join(views)}."
         )
     return {name: X[name] for name in views}
@@ -121,15 +121,15 @@ def named(X: Sequence[Any]) -> dict[str, Any]:
 def _check_aligned(parts: Mapping[str, Rows]) -> None:
     """Refuse views whose rows are not the same, as far as can be seen."""
     if not parts:
-        raise UserError("X holds no view: give at least one table by its name.")
+        raise UserError("`X` holds no view: give at least one table by its name.")
     wrong = [name for name in parts if not isinstance(name, str) or not name]
     if wrong:
-        raise UserTypeError(f"The views of X must have names, but one is called {wrong[0]!r}.")
+        raise UserTypeError(f"The views of `X` must have names, but one is called {wrong[0]!r}.")
     first, *others = parts
     for name in others:
         if parts[name].n_rows != parts[first].n_rows:
             raise UserError(
-                f"The views of X do not line up: {first!r} has {parts[first].n_rows} rows and "
+                f"The views of `X` do not line up: {first!r} has {parts[first].n_rows} rows and "
                 f"{name!r} has {parts[name].n_rows}."
             )
     labelled = {name: index for name, rows in parts.items() if (index := _index(rows)) is not None}
@@ -137,7 +137,8 @@ def _check_aligned(parts: Mapping[str, Rows]) -> None:
         begin = next(iter(labelled))
         if not index.equals(labelled[begin]):
             raise UserError(
-                f"The views of X do not line up: {begin!r} and {name!r} have different row labels."
+                f"The views of `X` do not line up: {begin!r} and {name!r} have different row "
+                "labels."
             )
 
 

@@ -72,7 +72,7 @@ def as_bank(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, (str, Kernel)) or callable(kernels):
         return (_as_kernel(kernels),)
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
-        raise UserError("kernels must be a kernel, a name, or a non-empty list of these.")
+        raise UserError("`kernels` must be a kernel, a name, or a non-empty list of these.")
     return tuple(_as_kernel(k) for k in kernels)
 
 
@@ -91,7 +91,7 @@ def per_view(kernels: Any = None) -> list[Kernel]:
     --------
     >>> from dmkc.kernels import per_view
     >>> per_view("gaussian:0.5")
-    [Gaussian(width=0.5, gamma=None, diameters=None, columns='*')]
+    [Gaussian(width=0.5, columns='*')]
     """
     return [replace(kernel, columns=EVERY_VIEW) for kernel in as_bank(kernels)]
 
@@ -148,7 +148,7 @@ def _number(
             f"A kernel is bound to names, numbers, a slice or a view, but not to {item!r}."
         )
     if not -n_columns <= item < n_columns:
-        raise UserError(f"The kernel {kernel} asks for column {item}, but X has {n_columns}.")
+        raise UserError(f"The kernel {kernel} asks for column {item}, but `X` has {n_columns}.")
     return int(item) % n_columns
 
 

@@ -225,9 +225,8 @@ class Kernel(ABC):
         """
 
     def __repr__(self) -> str:
-        given = [f for f in fields(self) if f.name != "columns"]
-        if self.columns is not None:
-            given += [f for f in fields(self) if f.name == "columns"]
+        ordered = sorted(fields(self), key=lambda f: f.name == "columns")
+        given = [f for f in ordered if (getattr(self, f.name), f.default) != (None, None)]
         values = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in given)
         return f"{type(self).__name__}({values})"
 

@@ -23,6 +23,8 @@ Made = TypeVar("Made")
 MIXED = 5.0
 """Columns have different units where the largest spread is more than this many times the median."""
 
+FAR_FROM_ONE = 1e10
+"""Columns of one unit that are larger or smaller are divided by one number, which changes it."""
 TILE_ROWS = 1024
 
 
@@ -44,6 +46,12 @@ def constant_columns(survey: Survey) -> np.ndarray:
     return (survey.spread <= 1e-14 * np.abs(survey.mean)) | (survey.high == survey.low)
 
 
+def two_valued(survey: Survey) -> np.ndarray:
+    """Which columns hold two values: no other ones vary as much between their ends."""
+    most = (survey.mean - survey.low) * (survey.high - survey.mean)
+    return np.asarray(survey.deviation / survey.count >= (1.0 - 1e-9) * most)
+
+
 def scaling_of(
     survey: Survey,
     scale: str | None,
@@ -54,7 +62,8 @@ def scaling_of(
     """Columns are always shifted to mean zero; `scale` says what they are divided by.
 
     "if-mixed" is "standard" where the columns of a view seem to have different units, and None
-    where not.  Columns that belong `together` are those of one category; see `_of_categories`.
+    where not; of a column of two values it takes half the range, so that a rare one is not blown
+    up.  Columns that belong `together` are those of one category; see `_of_categories`.
     """
     constant = constant_columns(survey)
     if constant.all() and min_rows > 1:
@@ -63,15 +72,18 @@ def scaling_of(
         )
     size = np.ones_like(survey.mean)
     spread, width = _of_categories(survey, together)
+    unit = np.where(two_valued(survey) & (spread == survey.spread), width / 2.0, spread)
     if scale == "standard":
         size = spread
     elif scale == "minmax":
         size = width
     elif scale == "if-mixed":
         for start, stop in views or [(0, len(size))]:
-            part, fixed = spread[start:stop], constant[start:stop]
-            if mixed_units(part[~fixed]):
-                size[start:stop] = part
+            part = unit[start:stop][~constant[start:stop]]
+            if mixed_units(part):
+                size[start:stop] = unit[start:stop]
+            elif len(part) and not 1.0 / FAR_FROM_ONE < part.max() < FAR_FROM_ONE:
+                size[start:stop] = part.max()  # squares and cubes of them must be numbers
     factor = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, size))
     return Scaling(survey.mean, factor)
 
@@ -105,6 +117,12 @@ def evened(scaling: Scaling, survey: Survey, views: Iterable[tuple[int, int]]) -
         size = np.sqrt(np.sum((survey.spread[start:stop] * factor[start:stop]) ** 2))
         factor[start:stop] /= size if size > 0 else 1.0
     return Scaling(scaling.shift, factor) if views else scaling
+
+
+def in_unit_range(scaling: Scaling, survey: Survey) -> Scaling:
+    """The same with all columns divided by one number, such that the widest one has range 1."""
+    widest = float(np.max((survey.high - survey.low) * scaling.factor, initial=0.0))
+    return Scaling(scaling.shift, scaling.factor / widest) if widest > 0 else scaling
 
 
 def mixed_units(spread: np.ndarray) -> bool:
@@ -293,11 +311,11 @@ def check_finite(squares: np.ndarray, rows: Any) -> None:
     values = np.abs(np.asarray(rows.data if sp.issparse(rows) else rows, dtype=np.float64))
     if np.isfinite(values).all():
         raise UserError(
-            f"Input X holds values as large as {values.max():.6g}, which cannot be squared and "
+            f"Input `X` holds values as large as {values.max():.6g}, which cannot be squared and "
             f"summed up in the units of the model, in {bad} of {len(squares)} rows that were "
             "looked at: drop these rows, or divide columns by a constant before the fit."
         )
     raise UserError(
-        f"Input X contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
+        f"Input `X` contains NaN or infinite (inf) values in {bad} of {len(squares)} rows that "
         "were looked at: fill in or drop these rows first."
     )

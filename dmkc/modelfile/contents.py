@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.reach import Reach
 from dmkc.errors import UserError
 from dmkc.modelfile.values import ModelFileError
 from dmkc.tables.recipe import Recipe
@@ -70,6 +71,8 @@ def check_fitted(cls: type[RowClusterer], fitted: Mapping[str, Any]) -> None:
         raise ModelFileError(f"its views are not runs of its {count} columns.")
     if "table_" in fitted:
         _check_table(fitted["table_"], count)
+    if fitted.get("reach_") is not None:
+        _check_reach(fitted["reach_"], count)
     declared = _declared(cls)
     for name, value in fitted.items():
         kinds = declared.get(name)
@@ -87,6 +90,13 @@ def _check_table(stored: Any, count: int) -> None:
         raise ModelFileError(str(problem)) from None
     if made != count:
         raise ModelFileError(f"it makes {made} columns of a table, but is for {count}.")
+
+
+def _check_reach(stored: Any, count: int) -> None:
+    try:
+        Reach.read(stored, count)
+    except UserError as problem:
+        raise ModelFileError(str(problem)) from None
 
 
 def check_whole(model: RowClusterer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from dask.utils import format_bytes
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.estimator import RowClusterer
@@ -17,11 +17,13 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.spread import Layout
 from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
+from dmkc.display import advance
 from dmkc.errors import UserError, UserTypeError
 from dmkc.planning.pilot import Step, forecast, pilot_sizes, run_pilot, take_sample
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
 from dmkc.selection.run import select
+from dmkc.showing import html_pairs
 from dmkc.typing import TableLike
 
 SURE = 0.8
@@ -112,13 +114,19 @@ class Plan:
         ]
         return found + [("note", note) for note in self.notes]
 
+    def __repr__(self) -> str:
+        return str(self)  # a table, not forty fields
+
+    def _repr_html_(self) -> str:
+        return html_pairs(self.pairs())
+
     def __str__(self) -> str:
         pairs = self.pairs()
         width = max(len(name) for name, _ in pairs)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in pairs)
 
 
-def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Plan:
+def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Plan:
     """Say what `estimator.fit(X)` will take: time, scans, memory, and a walltime.
 
     The estimator is fitted to some of the rows two or three times, where the fit of all rows would
@@ -129,11 +137,11 @@ def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Pla
 
     Parameters
     ----------
+    X : rows
+        Anything that `fit` takes.
     estimator : clusterer
         With the parameters of the fit.  Labels as `init` and links between rows cannot be planned
         with, because they do not hold for some of the rows.
-    X : rows
-        Anything that `fit` takes.
     journal : bool, default=False
         Whether the fit will be inside `dmkc.checkpoint`, as that of the command is.
 
@@ -148,10 +156,12 @@ def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Pla
     >>> import dmkc
     >>> from dmkc.datasets import make_blobs
     >>> X, y = make_blobs(3000, centers=2, seed=0)
-    >>> found = dmkc.plan(dmkc.KMeans(2, random_state=0), X)
+    >>> found = dmkc.plan(X, dmkc.KMeans(2, random_state=0))
     >>> found.feature_mode
     'persist'
     """
+    if isinstance(X, BaseEstimator):
+        raise UserTypeError("Rows come first, as in dmkc.select: dmkc.plan(X, estimator).")
     if not isinstance(estimator, RowClusterer):
         raise UserTypeError(
             f"A plan is made for a clusterer of dmkc, not for a {type(estimator).__name__}."
@@ -159,7 +169,7 @@ def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Pla
     if is_recording():
         raise UserError(
             "A plan inside dmkc.checkpoint would be recorded as part of the run: plan before it, "
-            "with journal=True."
+            "with `journal=True`."
         )
     _check_plannable(estimator)
     began = time.perf_counter()
@@ -178,7 +188,9 @@ def plan(estimator: RowClusterer, X: TableLike, *, journal: bool = False) -> Pla
         sample = take_sample(rows, engine, layout.sample_rows, seed)
     threads = engine.threads
     pilots, resident = [], []
-    for turn, size in enumerate(pilot_sizes(rows.n_rows, layout, threads)):
+    sizes = pilot_sizes(rows.n_rows, layout, threads)
+    for turn, size in enumerate(sizes):
+        advance(turn, len(sizes), f"{size} rows")
         pilots.append(run_pilot(settled, rows, size, train_rows, turn, threads, sample, journal))
         resident.append(engine.resident())  # with all code that a fit loads and compiles
     base = min(map(max, resident))  # some of a pilot's blocks may not have been let go of yet
@@ -252,7 +264,7 @@ def _check_plannable(estimator: Any) -> None:
     ):
         if there:
             raise UserError(
-                f"A plan is made from fits of some of the rows, for which the given {name} does "
+                f"A plan is made from fits of some of the rows, for which the given `{name}` does "
                 "not hold: leave it out for the plan."
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,25 +70,47 @@ def embedding(
     """
     positions, rows = sample(X, max_points, seed)
     found = np.asarray(model.predict(rows)) if labels is None else take(labels, positions)
+    where = places(model, rows)
+    ax = axes_of(ax, "Clusters in the learned feature space")
+    for line in where.lines:
+        ax.axvline(line, color=GREY, lw=0.9, ls="--" if line else "-", zorder=1)
+    ax.set(xlabel=where.across, ylabel=where.up)
+    scattered(ax, where.points, found, given=labels is not None)
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where rows stand on a map of the learned features."""
+
+    points: np.ndarray
+    across: str
+    """What varies from left to right,"""
+    up: str
+    """and from bottom to top."""
+    lines: tuple[int, ...] = ()
+    """Where the boundary and the margin are."""
+
+
+def places(model: Any, rows: Any) -> Places:
+    """Two directions: the score and what varies most beside it, or the leading components."""
     features = model.transform(rows)
     features = np.asarray(features.toarray() if sp.issparse(features) else features, np.float64)
     features = features - features.mean(axis=0)
-    ax = axes_of(ax, "Clusters in the learned feature space")
     if model.n_clusters_ == 2 and model._has_scores:
         scores = np.asarray(model.decision_function(rows), dtype=np.float64)
         centred = scores - scores.mean()
         rest = features - np.outer(centred, centred @ features / max(centred @ centred, 1e-300))
-        x, y = scores, _components(rest, 1)[:, 0]
-        margin = has_margin(model)
-        for place in (-1, 0, 1) if margin else (0,):
-            ax.axvline(place, color=GREY, lw=0.9, ls="--" if place else "-", zorder=1)
-        label = "score (margin dashed)" if margin else "how much nearer the second plane is"
-        ax.set(xlabel=label, ylabel="leading direction across it")
-    else:
-        x, y = _components(features, 2).T
-        ax.set(xlabel="first principal component", ylabel="second principal component")
-    scattered(ax, np.column_stack([x, y]), found, given=labels is not None)
-    return ax
+        points = np.column_stack([scores, _components(rest, 1)[:, 0]])
+        if has_margin(model):
+            return Places(
+                points, "score (margin dashed)", "leading direction across it", (-1, 0, 1)
+            )
+        return Places(
+            points, "how much nearer the second plane is", "leading direction across it", (0,)
+        )
+    two = _components(features, 2)
+    return Places(two, "first principal component", "second principal component")
 
 
 def scattered(ax: Axes, places: np.ndarray, found: np.ndarray, given: bool = False) -> None:

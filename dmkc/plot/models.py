@@ -61,7 +61,8 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
             for place, (before, after) in zip(x, pairwise(records), strict=False):
                 if after["round"] != before["round"]:
                     ax.axvline(place + 0.5, color=GREY, lw=0.8, ls=":", zorder=0)
-        ax.set_ylim(0, max(1.18 * max(value), ax.get_ylim()[1]))
+        if max(value) > 0:
+            ax.set_ylim(0, max(1.18 * max(value), ax.get_ylim()[1]))
     if max(map(len, runs.values())) == 1:
         ax.set_xlim(0.5, 1.5)  # around a single point Matplotlib leaves no room for a whole number
     # Scans of the sample count as scans of all rows when the sample is all rows.

@@ -14,8 +14,12 @@ from dmkc.kernels import Kernel
 from dmkc.kernels.bank import bound
 from dmkc.showing import printable
 
-# Okabe and Ito's colour-blind-safe palette without its yellow, which vanishes on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Okabe and Ito's colour-blind-safe palette without its yellow and black, which vanish on white and
+# on dark pages, and six more.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#7A68C0",
+    "#98A01F", "#A11D4B", "#27408B", "#35B0AB",
+)  # fmt: skip
 GREY, PALE, NOISE = "#8a8a8a", "#ececec", "#b0b0b0"
 
 
@@ -94,6 +98,7 @@ def axes_of(ax: Axes | None, title: str, bars: int = 0) -> Axes:
     ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=9)
+    ax.ticklabel_format(scilimits=(-5, 12), useOffset=False)  # numbers as they are read
     return ax
 
 

@@ -30,7 +30,7 @@ def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup
         else "Score of every candidate on a sample of the rows; those with a number are offered as "
         "choices, and the first was refined on all rows."
     )
-    cards = [_card("candidates", plot.candidates(model), words)]
+    cards = [_card("candidates", plot.candidates(model), words, of_clusters=False)]
     if len(choice.alternatives) > 1:
         offered = "Which rows each choice puts together, on two principal components."
         for i, ax in enumerate(plot.alternatives(model, drawn)):
@@ -39,9 +39,9 @@ def choice_parts(model: RowClusterer, choice: Choice, drawn: Any) -> list[Markup
     return [page.gallery(cards), *made(records)]
 
 
-def _card(name: str, ax: Any, words: str) -> Markup:
+def _card(name: str, ax: Any, words: str, of_clusters: bool = True) -> Markup:
     title = ax.get_title(loc="left")
-    return page.figure(inline_svg(ax, name, f"{title}. {words}"), words)
+    return page.figure(inline_svg(ax, name, f"{title}. {words}", of_clusters), words)
 
 
 def _criteria(records: list[NamedValues]) -> list[str]:

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +23,8 @@ from dmkc.clusterers.estimator import Facts, RowClusterer
 from dmkc.kernels import Kernel, as_bank
 from dmkc.metrics import Contingency, all_metrics, contingency
 from dmkc.plot import kernel_names, sample, take
+from dmkc.report.columns import without_exponents
+from dmkc.report.subject import Subject, plain
 from dmkc.selection.scores import SURE
 from dmkc.typing import PerRow, TableLike
 
@@ -44,14 +45,14 @@ def run_facts(model: RowClusterer, n_rows: int, n_columns: int, seconds: float |
         ("features", f"{model.model_.n_features:,} ({np.dtype(columns.dtype)})"),
         ("kept start", start_name(model)),
         ("starts tried", len({r["start"] for r in model.history_}) or 1),
-        ("objective", f"{model.objective_:.6g}"),
+        ("objective", f"{model.objective_:,.6g}"),
         (model._rounds, model.n_iter_),
         ("scans of all rows", model.n_scans_),
     ]
     if seconds is not None:
-        found.append(("seconds", f"{seconds:.1f}"))
+        found.append(("time of the fit", f"{seconds:,.1f} seconds"))
     found.append(("random_state", model.random_state))
-    return found
+    return [(name, without_exponents(str(value))) for name, value in found]
 
 
 def kernel_rows(model: Any) -> list[tuple[str, ...]]:
@@ -122,25 +123,32 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
         )
     choice = model._choice()
     confidence = None if choice is None else choice.confidence
-    if confidence is not None and confidence < SURE:
+    if confidence is not None and confidence < SURE and model._verdict() is None:
         found.append(
             f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
             "rows have several valid clusterings. Look at the other choices below."
         )
-    for cluster, size in enumerate(sizes):
-        share = size / max(int(sizes.sum()), 1)
-        if model.n_clusters_ > 1 and share < SMALL_SHARE:
-            found.append(
-                f"Cluster {cluster} holds {100 * share:.1f} % of the rows: it may be outliers "
-                "rather than a group of its own."
-            )
+    shares = sizes / max(int(sizes.sum()), 1)
+    # Of many clusters most are small.
+    small = np.flatnonzero(shares < min(SMALL_SHARE, 0.5 / model.n_clusters_))
+    if len(small) == 1:
+        found.append(
+            f"Cluster {small[0]} holds {100 * shares[small[0]]:.1f} % of the rows: it may be "
+            "outliers rather than a group of its own."
+        )
+    elif len(small):
+        found.append(
+            f"Clusters {', '.join(map(str, small[:9]))}{' and more' if len(small) > 9 else ''} "
+            f"hold at most {100 * shares[small].max():.1f} % of the rows each: they may be "
+            "outliers rather than groups of their own."
+        )
     if model.random_state is None:
         found.append("random_state was not set, so another run may find other clusters.")
     return found
 
 
 def _gamma(kernel: Kernel) -> str:
-    return "" if kernel.found_width is None else f"{kernel.found_width:.4g}"
+    return "" if kernel.found_width is None else without_exponents(f"{kernel.found_width:.4g}")
 
 
 def _kernel_code(kernel: Kernel) -> str:
@@ -183,11 +191,17 @@ class Comparison:
     """Rows that k-means was fitted to and measured on."""
 
 
-def with_truth(X: TableLike, truth: PerRow, labels: PerRow, n_clusters: int) -> Comparison:
-    """Metrics of `labels` for all rows, and of k-means on standardised columns."""
-    positions, rows = sample(X, K_MEANS_ROWS)
-    table = contingency(truth, labels)
-    theirs = k_means_labels(rows, n_clusters)
+def with_truth(X: TableLike, truth: PerRow, subject: Subject) -> Comparison:
+    """Metrics of the labels of all rows, and of k-means on standardised columns.
+
+    Of a Pipeline k-means sees the sampled rows, as its steps have made them.
+    """
+    if subject.is_pipeline:
+        positions, rows = subject.positions, plain(X)
+    else:
+        positions, rows = sample(X, K_MEANS_ROWS)
+    table = contingency(truth, subject.labels)
+    theirs = k_means_labels(rows, subject.n_clusters)
     return Comparison(
         all_metrics(table), all_metrics(take(truth, positions), theirs), table, len(positions)
     )
@@ -201,62 +215,3 @@ def k_means_labels(rows: Any, n_clusters: int, seed: int = 0) -> np.ndarray:
     # One thread gives the same labels whatever the number of processors.
     with threadpool_limits(1):
         return KMeans(n_clusters, n_init=10, random_state=seed).fit_predict(scaled)
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """One column inside and outside a cluster."""
-
-    column: str
-    inside: float
-    outside: float
-    difference: float
-    """Difference of the means in standard deviations of the column."""
-    spread: float
-    """Standard deviation inside divided by that outside."""
-
-
-def contrasts(
-    rows: Any, labels: np.ndarray, cluster: int, names: list[str], count: int
-) -> list[Contrast]:
-    """The columns whose means inside and outside a cluster differ most."""
-    values = plain(rows)
-    here = labels == cluster
-    if not here.any() or here.all():
-        return []
-    _, spread = _moments(values)
-    mean_in, spread_in = _moments(values[np.flatnonzero(here)])
-    mean_out, spread_out = _moments(values[np.flatnonzero(~here)])
-    difference = np.divide(mean_in - mean_out, spread, out=np.zeros_like(spread), where=spread > 0)
-    ratio = np.divide(spread_in, spread_out, out=np.full_like(spread, np.nan), where=spread_out > 0)
-    order = np.argsort(-np.abs(difference), kind="stable")[:count]
-    return [
-        Contrast(
-            names[j],
-            float(mean_in[j]),
-            float(mean_out[j]),
-            float(difference[j]),
-            float(ratio[j]),
-        )
-        for j in order
-    ]
-
-
-def plain(rows: Any) -> Any:
-    """Sampled rows as an array or a sparse matrix, without column names."""
-    if isinstance(rows, pd.DataFrame):
-        if all(isinstance(kind, pd.SparseDtype) for kind in rows.dtypes):
-            return rows.sparse.to_coo().tocsr()
-        return rows.to_numpy()
-    return rows
-
-
-def _moments(values: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the columns."""
-    if not sp.issparse(values):
-        values = np.asarray(values, dtype=np.float64)
-        return values.mean(axis=0), values.std(axis=0)
-    values = values.astype(np.float64)
-    mean = np.asarray(values.mean(axis=0)).ravel()
-    square = np.asarray(values.multiply(values).mean(axis=0)).ravel()
-    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))

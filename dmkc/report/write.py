@@ -1,4 +1,5 @@
-"""Putting a report together."""
+"""Putting a report together: what the clusters are, whether to trust them, what sets them apart,
+and what to do next; details of the fit are folded away at the end."""
 
 from __future__ import annotations
 
@@ -7,53 +8,43 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from sklearn.utils.validation import check_is_fitted
 
 from dmkc import plot
-from dmkc.contingency import cluster_name
-from dmkc.data import as_rows
-from dmkc.errors import UserError
-from dmkc.plot.rows import sizes_and_noise
+from dmkc.clusterers.estimator import Picture
 from dmkc.report import facts, page
-from dmkc.report.choice import choice_parts
-from dmkc.report.facts import Comparison, Contrast, contrasts, with_truth
+from dmkc.report.advice import Command, next_steps
 from dmkc.report.page import Markup, inline_svg
+from dmkc.report.sections import column_parts, moves_of, trust_parts
+from dmkc.report.subject import Subject, subject_of
+from dmkc.report.trust import trust_of
+from dmkc.report.view import View
 from dmkc.showing import printable
 from dmkc.typing import PerRow, TableLike
 from dmkc.writing import write_text
 
-SAMPLE = 4000
-TOP_COLUMNS = 8
-SHOWN_CLUSTERS, SHOWN_CLASSES = 12, 30
-SURE_ROW = 0.75
-"""A row with a smaller chance of its label is called unsure."""
-METRIC_NAMES = {
-    "accuracy": "accuracy (best one-to-one matching)",
-    "majority_accuracy": "accuracy (majority class)",
-    "balanced_error": "balanced error (lower is better)",
-    "rand_index": "Rand index",
-    "adjusted_rand_index": "adjusted Rand index",
-    "fowlkes_mallows": "Fowlkes-Mallows index",
-    "normalized_mutual_info": "normalised mutual information",
-}
+QUESTIONS = (
+    ("clusters", "What are my clusters?"),
+    ("trust", "Can I trust them?"),
+    ("columns", "What distinguishes them?"),
+    ("next", "What next?"),
+)
 
 DRAWINGS: dict[str, Callable[[Any, Any, Any], Axes]] = {
-    "embedding": lambda model, rows, labels: plot.embedding(model, rows),
     "margins": lambda model, rows, labels: plot.margins(model, rows),
-    "membership": lambda model, rows, labels: plot.membership(model, rows),
     "layers": lambda model, rows, labels: plot.layers(model),
     "convergence": lambda model, rows, labels: plot.convergence(model),
     "kernel_weights": lambda model, rows, labels: plot.kernel_weights(model),
     "feature_importances": lambda model, rows, labels: plot.feature_importances(model),
     "eigenvalues": lambda model, rows, labels: plot.eigenvalues(model),
     "anchor_graph": lambda model, rows, labels: plot.anchor_graph(model, rows),
-    "sizes": lambda model, rows, labels: plot.sizes(model, labels),
 }
 """How a picture that an estimator names is drawn, from it, sampled rows and the labels of all."""
-SAMPLED = ("embedding", "margins", "membership")
-"""Pictures of sampled rows, whose captions say how many."""
+ELSEWHERE = ("embedding", "sizes", "membership")
+"""Pictures that are charts of the page itself."""
+OF_CLUSTERS = ("margins", "anchor_graph")
+"""Pictures whose colours are those of clusters."""
+OF_COLUMNS = ("feature_importances",)
 
 
 def write_report(
@@ -65,11 +56,14 @@ def write_report(
     truth: PerRow = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    command: Command | None = None,
 ) -> Path:
     """Write what a fitted model found in `X` as one HTML file, and return its path.
 
-    `truth` (one class per row) adds a comparison with k-means; `seconds` is the time of the fit,
-    and `notes` are sentences to show at the top.  Figures and column summaries use a sample.
+    `model` is a clusterer or a Pipeline that ends in one.  `truth` (one class per row) adds a
+    comparison with k-means; `seconds` is the time of the fit, `notes` are sentences to show at the
+    top, and `command` is the command line that was run, from which those to run next are made.
+    Sizes are of all rows; everything else is seen on a sample.
 
     Examples
     --------
@@ -84,164 +78,72 @@ def write_report(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    check_is_fitted(model)
-    rows = as_rows(X)
-    labels = model._fitted("labels_")
-    if labels is None:  # of a model from a file
-        labels = model.predict(X)
-    sizes, noise = sizes_and_noise(labels, model.n_clusters_)
-    _, drawn = plot.sample(X, SAMPLE)
-    names = [*map(printable, rows.column_names or ())]
-    names = names or [f"column {j}" for j in range(rows.n_columns)]
-    verdict = model._verdict()
+    subject = subject_of(model, X)
+    estimator = subject.estimator
+    trust = trust_of(subject)
+    moves = moves_of(subject)
+    view = View(subject, trust)
+    titles = dict(QUESTIONS)
+    own = [_picture(subject, p) for p in estimator._pictures() if p.name in OF_COLUMNS]
+    words = " ".join([trust.summary, *trust.sentences[:1]])
     body = [
-        *([] if verdict is None else [page.paragraph(verdict, "verdict")]),
-        page.bullets(facts.cautions(model, sizes), "warnings"),
+        page.verdict(titles["trust"], trust.answer, words),
+        page.bullets(facts.cautions(estimator, subject.sizes), "warnings"),
         page.bullets(notes, "notes"),
-        page.section("What was found", _pictures(model, drawn, labels)),
+        page.contents(QUESTIONS),
+        page.section(titles["clusters"], *view.clusters(), name="clusters"),
+        page.section(titles["trust"], *trust_parts(view, X, truth), name="trust"),
+        page.section(titles["columns"], *column_parts(view, moves, own), name="columns"),
+        page.section(titles["next"], *_next(subject, command, moves), name="next"),
+        page.folded("Details of the fit", *_details(subject, seconds)),
     ]
-    choice = model._choice()
-    if choice is not None:
-        body.append(page.section("What else was tried", *choice_parts(model, choice, drawn)))
-    if truth is not None:
-        body.append(_against_truth(with_truth(X, truth, labels, model.n_clusters_)))
-    body += [
-        page.section("How sure the labels are", *_sureness(model, drawn)),
-        page.section("What sets the clusters apart", *_columns(model, drawn, names)),
-        page.section(
-            "What was run",
-            page.facts(facts.run_facts(model, rows.n_rows, rows.n_columns, seconds)),
-            *_kernels(model),
-        ),
-        page.section(
-            "Running it again",
-            page.code(facts.snippet(model, rows.n_rows, rows.n_columns)),
-            page.paragraph(facts.versions(), "small"),
-        ),
-    ]
+    noise = f" and {subject.noise:,} rows of noise" if subject.noise else ""
     lead = (
-        f"{rows.n_rows:,} rows of {rows.n_columns:,} columns in {model.n_clusters_} "
-        f"cluster{'s' if model.n_clusters_ != 1 else ''}"
-        f"{f' and {noise:,} rows of noise' if noise else ''}, by {_by(model)}"
+        f"{subject.n_rows:,} rows of {subject.n_columns:,} columns in {subject.n_clusters} "
+        f"cluster{'s' if subject.n_clusters != 1 else ''}{noise}, by {_by(estimator)}"
     )
     target = Path(path)
-    write_text(target, page.page(printable(title), lead, body, "Written by dmkc."))
+    foot = "Written by dmkc."
+    write_text(target, page.page(printable(title), lead, body, foot, view.data()))
     return target
+
+
+def _next(subject: Subject, command: Command | None, moves: list[float]) -> list[Markup]:
+    parts = []
+    for step in next_steps(subject, command, moves):
+        parts += [page.heading(step.title), page.code(step.code)]
+    return parts
+
+
+def _details(subject: Subject, seconds: float | None) -> list[Markup]:
+    """What was run, and pictures of the fit."""
+    estimator = subject.estimator
+    n_columns = estimator.n_features_in_
+    kernels = facts.kernel_rows(estimator)
+    wide: list[Markup] = []
+    beside: list[Markup] = []
+    for picture in estimator._pictures():
+        if picture.name not in (*ELSEWHERE, *OF_COLUMNS) or picture.draw is not None:
+            (beside if picture.beside else wide).append(_picture(subject, picture))
+    return [
+        page.facts(facts.run_facts(estimator, subject.n_rows, n_columns, seconds)),
+        page.table(("kernel", "gamma", "weight"), kernels) if kernels else Markup(),
+        page.gallery([*wide, *([page.stack(beside)] if beside else [])]),
+        page.heading("Running it again"),
+        page.code(facts.snippet(estimator, subject.n_rows, n_columns)),
+        page.paragraph(facts.versions(), "small"),
+    ]
+
+
+def _picture(subject: Subject, picture: Picture) -> Markup:
+    draw = picture.draw or DRAWINGS[picture.name]
+    ax = draw(subject.estimator, subject.numbers, subject.labels)
+    says = f"{ax.get_title(loc='left')}. {picture.caption}"
+    svg = inline_svg(ax, picture.name, says, picture.name in OF_CLUSTERS)
+    return page.figure(svg, picture.caption)
 
 
 def _by(model: Any) -> str:
     """The name of the method, and of the one that it has chosen."""
     own, chosen = type(model).__name__, type(model._shown).__name__
     return own if chosen == own else f"{own}, which has chosen {chosen}"
-
-
-def _kernels(model: Any) -> list[Markup]:
-    rows = facts.kernel_rows(model)
-    return [page.table(("kernel", "gamma", "weight"), rows)] if rows else []
-
-
-def _pictures(model: Any, drawn: Any, labels: PerRow) -> Markup:
-    wide: list[Markup] = []
-    beside: list[Markup] = []
-    for picture in model._pictures():
-        ax = (picture.draw or DRAWINGS[picture.name])(model, drawn, labels)
-        words = picture.caption
-        if picture.name in SAMPLED:
-            words = f"{drawn.shape[0]:,} rows. {words}"
-        says = f"{ax.get_title(loc='left')}. {words}"
-        card = page.figure(inline_svg(ax, picture.name, says), words)
-        (beside if picture.beside else wide).append(card)
-    return page.gallery([*wide, page.stack(beside)])
-
-
-def _against_truth(found: Comparison) -> Markup:
-    rows = [
-        (METRIC_NAMES[name], f"{value:.4f}", f"{found.k_means[name]:.4f}")
-        for name, value in found.ours.items()
-    ]
-    on = "all rows" if found.k_means_rows == found.table.table.sum() else "a sample"
-    about = (
-        "k-means: standardised columns, best of ten starts, "
-        f"fitted to and measured on {on} ({found.k_means_rows:,})."
-    )
-    if -1 in found.table.clusters:
-        about += " Noise counts as one more cluster."
-    parts = [page.table(("against the given classes", "dmkc", "k-means"), rows)]
-    parts.append(page.paragraph(about, "small"))
-    if len(found.table.classes) <= SHOWN_CLASSES and len(found.table.clusters) <= SHOWN_CLASSES:
-        head = ("rows of class", *(f"in {cluster_name(k)}" for k in found.table.clusters))
-        counts = [
-            (name, *(f"{n:,.0f}" for n in row))
-            for name, row in zip(found.table.classes, found.table.table, strict=True)
-        ]
-        parts.append(page.table(head, counts))
-    return page.section("Agreement with the given classes", *parts)
-
-
-def _sureness(model: Any, drawn: Any) -> list[Markup]:
-    """How often fits of other rows give the same label, cluster by cluster."""
-    try:
-        chances = model._chances(drawn)
-    except UserError:  # too few rows, or too many alike, for fits of some of them
-        return []
-    if chances is None:
-        return []
-    labels, chances = np.asarray(model.predict(drawn)), np.asarray(chances)
-    own = np.where(labels >= 0, chances[np.arange(len(labels)), labels], np.nan)
-    rows = []
-    for cluster in range(min(model.n_clusters_, SHOWN_CLASSES)):
-        there = own[labels == cluster]
-        if len(there):
-            unsure = float(np.mean(there < SURE_ROW))
-            rows.append((f"cluster {cluster}", f"{there.mean():.2f}", f"{100 * unsure:.1f} %"))
-    words = (
-        f"The chance that a fit of other rows would give a row the same label, of {len(own):,} "
-        f"rows; a row is unsure where it is below {SURE_ROW:g}. Rows of clusters that are "
-        "really there have a chance near 1."
-    )
-    head = ("", "mean chance", "unsure rows")
-    return [page.paragraph(words), page.table(head, rows)]
-
-
-def _columns(model: Any, drawn: Any, names: list[str]) -> list[Markup]:
-    if model.n_clusters_ == 1:
-        return []
-    labels = np.asarray(model.predict(drawn))
-    drawn, labels = facts.plain(drawn)[np.flatnonzero(labels >= 0)], labels[labels >= 0]
-    # Two clusters mirror each other, so that one table says it all.
-    shown = [0] if model.n_clusters_ == 2 else range(min(model.n_clusters_, SHOWN_CLUSTERS))
-    tables = []
-    strongest = 0.0
-    for cluster in shown:
-        found = contrasts(drawn, labels, cluster, names, TOP_COLUMNS)
-        strongest = max([strongest, *(abs(c.difference) for c in found)])
-        if found:
-            tables.append(_contrast_table(found, cluster, model.n_clusters_ == 2))
-    words = (
-        f"The columns whose means differ most, from {drawn.shape[0]:,} rows. Differences are in "
-        "standard deviations of the column; the spread is the standard deviation in the cluster "
-        "divided by that outside."
-    )
-    if strongest < 0.5:
-        words += (
-            " No mean differs much here: the clusters differ in spread or shape rather than in "
-            "place, which is what k-means cannot see."
-        )
-    return [page.paragraph(words), *tables] if tables else []
-
-
-def _contrast_table(found: list[Contrast], cluster: int, two: bool) -> Markup:
-    other = "cluster 1" if two else "elsewhere"
-    head = ("column", f"cluster {cluster}", other, "difference", "spread")
-    scale = max(max(abs(c.difference) for c in found), 1.0)
-    rows = [
-        (
-            c.column,
-            f"{c.inside:.4g}",
-            f"{c.outside:.4g}",
-            Markup(f"{page.bar(c.difference / scale)}{c.difference:+.2f}"),
-            f"{c.spread:.2f}" if np.isfinite(c.spread) else "",
-        )
-        for c in found
-    ]
-    return page.table(head, rows)

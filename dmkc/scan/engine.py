@@ -29,7 +29,7 @@ import psutil
 from dask.delayed import delayed
 from threadpoolctl import LibController, ThreadpoolController
 
-from dmkc.data import BlockRows, Lazy
+from dmkc.data import BlockRows, Lazy, passes
 from dmkc.errors import UserError, UserTypeError
 from dmkc.scan.base import Scan
 from dmkc.scan.grid import Grid, Node, Piece, fold_pieces
@@ -339,14 +339,16 @@ class ThreadEngine(Engine):
                 )
                 for b in blocks
             ]
-            return list(dask.compute(*tasks, scheduler=self._get, num_workers=self.threads))
+            with passes.counted():
+                return list(dask.compute(*tasks, scheduler=self._get, num_workers=self.threads))
         keys = [(name, b.start) for b in blocks]
         # a bare call hides its arguments from Dask, which would look for tasks among them
         graph = {
             key: (partial(_on_block, func, block, args),)
             for key, block in zip(keys, blocks, strict=True)
         }
-        return list(self._get(graph, keys, num_workers=self.threads))
+        with passes.counted():
+            return list(self._get(graph, keys, num_workers=self.threads))
 
 
 def _on_block(func: Callable, block: Block, args: tuple) -> Any:
@@ -406,7 +408,7 @@ def _engine(client: MaybeClient) -> Engine:
         except ValueError:
             return ThreadEngine()
     if not isinstance(client, Client):
-        raise UserTypeError(f"client must be a distributed.Client, not {type(client).__name__}.")
+        raise UserTypeError(f"`client` must be a distributed.Client, not {type(client).__name__}.")
     if client.status != "running":
         raise UserError(f"The Dask client is {client.status}; connect a new one.")
     return ClusterEngine(client)

@@ -15,6 +15,8 @@ from typing import Any, cast
 
 from distributed import Client, Future, wait
 
+from dmkc.display import Count, counting
+
 LOOK_SECONDS = 2.0
 """How often a wait looks whether anybody still works on the results."""
 
@@ -37,7 +39,7 @@ def wait_all(client: Client, futures: Sequence[Future], some_worker: Callable[[]
     `some_worker` is called now and then; it returns once there is a worker.
     """
     watch = Watch(client, futures)
-    with client.as_current():
+    with client.as_current(), counting(done_of(futures)):
         while True:
             with contextlib.suppress(TimeoutError):
                 wait(futures, timeout=LOOK_SECONDS)
@@ -54,12 +56,18 @@ def gather_all(
     job = asyncio.run_coroutine_threadsafe(coroutine, loop.asyncio_loop)
     watch = Watch(client, futures)
     try:
-        while not concurrent.futures.wait([job], timeout=LOOK_SECONDS).done:
-            some_worker()
-            watch.look()
-        return job.result()
+        with counting(done_of(futures)):
+            while not concurrent.futures.wait([job], timeout=LOOK_SECONDS).done:
+                some_worker()
+                watch.look()
+            return job.result()
     finally:
         job.cancel()
+
+
+def done_of(futures: Sequence[Future]) -> Count:
+    """How many tasks have ended, as this process knows it, and how many there are."""
+    return lambda: (sum(future.done() for future in futures), len(futures))
 
 
 @dataclass

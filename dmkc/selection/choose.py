@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dmkc.clusterers.answered import Answer, check_answers, checked_answers
 from dmkc.errors import UserError
 from dmkc.selection.judge import confidence_of, judge, total
 from dmkc.selection.pool import Candidate, Pool
 from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness, rows_to_move
 from dmkc.selection.scores import SURE, agreements, clearly_different
+from dmkc.showing import html_lines
 from dmkc.typing import NamedValues
 
 PRICE_OF_CONTRADICTION = 0.8
 """What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
-
-Answer = tuple[int, int, bool]
-"""Two row numbers, and whether they belong together."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class Gathered:
     template: Any
     """An estimator with the parameters that were not open."""
     seed: int
+    row_names: list[str] | None = None
+    """What the rows are called, where not by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ class Selection:
         ordered = {name: values[order] for name, values in criteria.items()}
         candidates = [pool.candidates[i] for i in order]
         return cls(candidates, ordered, score[order], confidence, gathered)
+
+    def __repr__(self) -> str:
+        return "\n".join(shown_selection(self))
+
+    def _repr_html_(self) -> str:
+        return html_lines(shown_selection(self))
 
     @property
     def positions(self) -> np.ndarray:
@@ -160,7 +167,9 @@ class Selection:
                         f"Row {row} is not among the rows that candidates were compared on; give "
                         "its answers to select(..., answers=...), which takes the row in."
                     )
-        return replace(self, answers=(*self.answers, *known))
+        every = (*self.answers, *known)
+        check_answers(every, int(self.positions.max()) + 1, self.template.n_clusters)
+        return replace(self, answers=every)
 
     def estimator(self, which: int = 0) -> Any:
         """An unfitted estimator that refines an alternative (0: the best) on all rows."""
@@ -175,7 +184,7 @@ class Selection:
             "C": chosen.C,
             "init": chosen.model,
         }
-        if self.template.n_clusters == 2:
+        if self.template.n_clusters == 2 or self.template.balance == "auto":
             parameters["balance"] = chosen.balance
         return type(self.template)(**self.template.get_params(deep=False) | parameters)
 
@@ -201,17 +210,23 @@ class Selection:
         return pd.DataFrame(self.records())
 
 
-def checked_answers(answers: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
-    """Answers as (row, row, bool), or a sentence about the first that is not one."""
-    known: list[Answer] = []
-    for answer in answers:
-        if len(answer) != 3 or not all(isinstance(row, int | np.integer) for row in answer[:2]):
-            raise UserError(
-                "An answer is two row numbers and whether the rows belong together, such as "
-                f"(3, 17, True), not {answer!r}."
-            )
-        i, j, together = answer
-        if i == j or i < 0 or j < 0 or together not in (True, False):
-            raise UserError(f"{answer!r} does not say whether two different rows belong together.")
-        known.append((int(i), int(j), bool(together)))
-    return tuple(known)
+def shown_selection(found: Selection) -> list[str]:
+    """A selection in a few short lines: what was chosen, how sure that is, what to do next."""
+    others, answers = len(found.alternatives) - 1, len(found.answers)
+    told = f", {answers} answer{'s' if answers != 1 else ''}" if answers else ""
+    made = {name: value for name, value in found.best.described().items() if value is not None}
+    kernels = ", ".join(map(repr, made.pop("kernels")))
+    rest = (f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in made.items())
+    best = f"{kernels}; {', '.join(rest)}"
+    lines = [
+        f"{len(found.candidates)} candidates of {found.template.n_clusters} clusters, compared on "
+        f"{len(found.positions):,} rows{told}: confidence {found.confidence:.2f}",
+        f"best: {best}",
+    ]
+    if others:
+        each = f"1 to {others}" if others > 1 else "1"
+        what = "clusterings differ" if others > 1 else "clustering differs"
+        lines.append(
+            f"{others} other {what} clearly: .estimator({each}), or settle it by .asking()"
+        )
+    return [*lines, ".estimator() is to be fitted to all rows, .table() lists all candidates"]

@@ -22,6 +22,7 @@ from sklearn.mixture import GaussianMixture
 from dmkc.clusterers.members import unheard
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.clusterers.sampled import MIXTURE_COLUMNS, leading_components
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.kernels import Linear, Neighbours
 from dmkc.scan.engine import ThreadEngine, shared
@@ -48,6 +49,8 @@ SOME_COLUMNS = "of some columns"
 WEIGHT_OF_CLEARNESS = 3.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
+PRICE_OF_A_MOVE = 0.3
+"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 K_MEANS = "k-means"
@@ -119,10 +122,13 @@ class Judged:
     """Whether no cluster is missing."""
     together: np.ndarray
     """Adjusted Rand index of every pair."""
+    moves: np.ndarray | float = 0.0
+    """Rows that every candidate would have to move so that known pairs hold."""
 
     @cached_property
     def score(self) -> np.ndarray:
         score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
+        score = score - PRICE_OF_A_MOVE * self.moves
         return np.where(self.whole, score, score - 10.0)
 
     @cached_property
@@ -243,13 +249,14 @@ def fitted(
     why: UserError | None = None
     wanted, cut = affordable(recipes(n_clusters, _worth_a_look(values)), *values.shape)
     began, rows = time.monotonic(), form(values)
-    with _here_and_unheard():
+    with stage(f"fitting {len(wanted)} candidates to a sample") as told, _here_and_unheard():
         plain = within_bounds(values)
         for scaled in (plain, standardised(plain)):
             labels = _mixture(scaled, n_clusters, seed)
             if labels is not None:
                 found.append(Candidate(WITNESS, None, labels))
         for number, recipe in enumerate(wanted):
+            told.advance(number, len(wanted), f"candidate {number + 1}: {recipe}")
             late = max_seconds is not None and time.monotonic() - began > max_seconds
             if late and number >= len(SCALES):
                 return Fitted(found, [*cut, *wanted[number:]])

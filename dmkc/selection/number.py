@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import RowRecord
+from dmkc.display import advance
 from dmkc.errors import UserError
 from dmkc.selection.scores import (
     Evidence,
@@ -67,6 +68,7 @@ def choose_number(
     numbers = range(low, high + 1)
     criteria: dict[str, list[float]] = {}
     for m in numbers:
+        advance(m - low, len(numbers), f"{m} clusters")
         labels = fit(sample, m)(stored)
         opinions = [fit(part, m)(stored) for part in smaller]
         found = {

@@ -19,6 +19,7 @@ from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.sampled import shaped
 from dmkc.clusterers.starts import Start, in_order, k_means_start, starts_on_sample
 from dmkc.data import as_rows
+from dmkc.display import advance
 from dmkc.kernels import Gaussian, Kernel, Linear, Polynomial
 from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
@@ -72,6 +73,10 @@ class Candidate:
     """Objective divided by C, which candidates of different C share as a unit."""
     model: KernelModel
 
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.described().items())
+        return f"Candidate({said})"
+
     def described(self) -> dict[str, Any]:
         """How it was made, in plain values."""
         return {
@@ -103,7 +108,9 @@ def make_pool(
     found: list[Candidate] = []
     witnesses: list[Start] = []
     shapes: dict[str | None, list[Start]] = {}
-    for scale, bank, balances in made_of.batches():
+    batches = made_of.batches()
+    for number, (scale, bank, balances) in enumerate(batches):
+        advance(number, len(batches), f"{len(bank)} kernels, scale {scale}")
         ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed, names)
         fresh = scale not in shapes
         if fresh:

@@ -21,6 +21,7 @@ import pandas as pd
 
 from dmkc.errors import UserError
 from dmkc.selection.scores import standardised
+from dmkc.showing import printable
 
 HIT = 0.85
 """How likely a candidate is right about a row of middling clearness ..."""
@@ -237,18 +238,31 @@ class Asking:
         found = self.selection.questions(without=self.skipped)
         self.pair: tuple[int, int] | None = found[0] if found else None
 
-    def _repr_html_(self) -> str:
+    def _question(self) -> str:
         known = f"{len(self.selection.answers)} answers"
         if self.pair is None:
-            return f"<div>{known}; there is nothing left to ask.</div>"
-        i, j = self.pair
-        if self._show is None:
-            shown = self.rows().to_html(float_format=lambda value: f"{value:.4g}")
-        else:
-            cells = (f"<td>row {row}<br>{self._show(row)}</td>" for row in (i, j))
+            return f"{known}; there is nothing left to ask."
+        rows = "rows {} and {}".format(*called(self.selection, *self.pair))
+        how = ".same(), .different() or .skip()"
+        return f"{known}. Do {rows} belong together? Answer by {how}."
+
+    def __repr__(self) -> str:
+        if self.pair is None:
+            return self._question()
+        rows = self.rows().rename(index=printable, columns=printable)
+        return f"{self._question()}\n{rows.to_string(float_format='{:.4g}'.format)}"
+
+    def _repr_html_(self) -> str:
+        shown = ""
+        if self.pair is not None and self._show is None:
+            shown = self.rows().to_html(float_format="{:.4g}".format)
+        elif self.pair is not None and self._show is not None:
+            named = zip(self.pair, called(self.selection, *self.pair), strict=True)
+            cells = (
+                f"<td>row {html.escape(name)}<br>{self._show(row)}</td>" for row, name in named
+            )
             shown = f"<table><tr>{''.join(cells)}</tr></table>"
-        how = html.escape(".same(), .different() or .skip()")
-        return f"<div>{known}. Do rows {i} and {j} belong together? Answer by {how}.{shown}</div>"
+        return f"<div>{html.escape(self._question())}{shown}</div>"
 
 
 def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -> pd.DataFrame:
@@ -259,4 +273,14 @@ def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -
     order = np.argsort(-apart, kind="stable")[:most]
     names = names or [f"column {k}" for k in range(values.shape[1])]
     table = values[np.ix_(at, order)].T
-    return pd.DataFrame(table, index=[names[k] for k in order], columns=[f"row {i}", f"row {j}"])
+    titles = [f"row {name}" for name in called(selection, i, j)]
+    return pd.DataFrame(table, index=[names[k] for k in order], columns=titles)
+
+
+def called(selection: Selection, *rows: int) -> list[str]:
+    """What rows of the sample are called: by the index of X, where it has one."""
+    names = selection.gathered.row_names
+    return [
+        str(row) if names is None else names[int(np.searchsorted(selection.positions, row))]
+        for row in rows
+    ]

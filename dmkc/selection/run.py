@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from dmkc.clusterers.answered import Answer, checked_answers
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
 from dmkc.clusterers.parameters import Integer
@@ -16,11 +17,12 @@ from dmkc.clusterers.prepare import SAMPLE_BYTES
 from dmkc.clusterers.sampled import spread_out
 from dmkc.data import Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
+from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.kernels import as_bank
 from dmkc.scan.engine import Engine, one_blas_thread, open_engine
 from dmkc.scan.survey import TakeScan, sample_positions
-from dmkc.selection.choose import Answer, Gathered, Selection, checked_answers
+from dmkc.selection.choose import Gathered, Selection
 from dmkc.selection.pool import BALANCES, Ingredients, make_pool
 from dmkc.typing import PerRow, TableLike
 
@@ -85,9 +87,9 @@ def gather(
             scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
         )
     if not is_open(estimator.init):
-        raise UserError("The start is chosen with the other parameters: leave init out.")
+        raise UserError("The start is chosen with the other parameters: leave `init` out.")
     if estimator.threshold != "unit":
-        raise UserError("Candidates have a unit threshold: leave threshold out, or give C.")
+        raise UserError("Candidates have a unit threshold: leave `threshold` out, or give `C`.")
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
     with one_blas_thread():
@@ -99,8 +101,10 @@ def gather(
         if m < 2:
             raise UserError("There is nothing to choose with a single cluster.")
         names = None if rows.column_names is None else list(rows.column_names)
-        pool = make_pool(values, m, _ingredients(template), seed, names)
-        return Gathered(pool, values, names, positions, template, seed)
+        with stage(f"fitting candidates to {len(values)} rows"):
+            pool = make_pool(values, m, _ingredients(template), seed, names)
+        called = rows.container.row_labels(positions)
+        return Gathered(pool, values, names, positions, template, seed, called)
 
 
 def is_open(value: Any) -> bool:
@@ -137,7 +141,7 @@ def _take(
     n, d = rows.n_rows, rows.n_columns
     asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
     if len(asked) and asked.max() >= n:
-        raise UserError(f"An answer names row {asked.max()}, but X has {n} rows.")
+        raise UserError(f"An answer names row {asked.max()}, but `X` has {n} rows.")
     size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
     positions = np.union1d(sample_positions(n, size, seed), asked)
     grid = engine.grid(n, scan_width(rows))
@@ -149,7 +153,7 @@ def _take(
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         raise UserError(
-            "Input X contains NaN or infinite (inf) value(s): fill in or drop these rows before "
+            "Input `X` contains NaN or infinite (inf) value(s): fill in or drop these rows before "
             "clustering."
         )
     if sample_weight is not None:

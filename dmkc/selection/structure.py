@@ -24,6 +24,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
+from dmkc.display import advance
 from dmkc.selection.scores import MOST_COMPONENTS, in_units
 from dmkc.typing import NamedValues
 
@@ -139,7 +140,9 @@ def evidence_of(rows: np.ndarray, seed: int) -> tuple[float, str]:
         return 0.0, "one point"
     own = _logs(rows, numbers, seed)
     best = np.inf, ""
-    for kind, draw in _clouds(rows, seed).items():
+    kinds = _clouds(rows, seed)
+    for number, (kind, draw) in enumerate(kinds.items()):
+        advance(number, len(kinds), f"{kind} clouds")
         clouds = np.sort([_logs(draw(rng), numbers, seed) for _ in range(DRAWS)], axis=0)
         clouds[0] = clouds[1]  # a tail may break off by chance, which says nothing of the others
         sizes = np.maximum(clouds.std(axis=0, ddof=1), LEAST_SPREAD)
@@ -156,19 +159,22 @@ def _clouds(rows: np.ndarray, seed: int) -> dict[str, Draw]:
     spread, axes = leading_components(rows, MOST_COMPONENTS, seed)
     shape = len(rows), len(axes)
 
+    def normal(rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(size=shape) * spread @ axes
+
+    def uniform(rng: np.random.Generator) -> np.ndarray:
+        return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape) * spread @ axes
+
     def heavy(rng: np.random.Generator) -> np.ndarray:
         scale = np.sqrt(3.0 / rng.chisquare(5, size=(shape[0], 1)))  # of variance 1
-        return rng.normal(size=shape) * scale
+        return normal(rng) * scale
 
-    along_axes: dict[str, Draw] = {
-        "normal": lambda rng: rng.normal(size=shape),
-        "uniform": lambda rng: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
+    return {
+        "normal": normal,
+        "uniform": uniform,
         "heavy-tailed": heavy,
+        "of one mode": _of_one_mode(rows, seed),
     }
-    found: dict[str, Draw] = {
-        kind: lambda rng, draw=draw: draw(rng) * spread @ axes for kind, draw in along_axes.items()
-    }
-    return found | {"of one mode": _of_one_mode(rows, seed)}
 
 
 def _of_one_mode(rows: np.ndarray, seed: int) -> Draw:

@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dmkc.display import advance, stage
 from dmkc.errors import UserError
 from dmkc.tables.frames import as_frame, is_lazy, of_parts
 from dmkc.tables.recipe import MISSING, MOST_SHOWN, Recipe
@@ -81,7 +82,7 @@ class TableColumns(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what is made of the columns of `X`; a lazy frame is read once."""
         if self.missing not in MISSING:
-            raise UserError(f"missing must be one of {', '.join(MISSING)}, not {self.missing!r}.")
+            raise UserError(f"`missing` must be one of {', '.join(MISSING)}, not {self.missing!r}.")
         frame = as_frame(X)
         self.summaries_ = summaries(frame)
         self.recipe_ = Recipe.decided(
@@ -140,7 +141,8 @@ def numbers_of(X: Any, recipe: Recipe) -> Any:
 
 def summaries(frame: Any) -> dict[Any, Summary]:
     """What the columns of a frame hold, in one pass over it."""
-    parts = of_parts(frame, _summaries)
+    with stage("looking at the columns"):
+        parts = of_parts(frame, _summaries)
     return {name: added([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -158,7 +160,11 @@ def strangers(unknown: Mapping[str, Counter[str]]) -> list[str]:
 
 
 def _summaries(frame: pd.DataFrame) -> dict[Any, Summary]:
-    return {name: summarised(frame[name]) for name in frame.columns}
+    found = {}
+    for number, name in enumerate(frame.columns):
+        advance(number, len(frame.columns), f"column {name}")
+        found[name] = summarised(frame[name])
+    return found
 
 
 def _numbers(part: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:

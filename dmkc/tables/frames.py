@@ -7,6 +7,7 @@ from typing import Any
 
 import dask
 
+from dmkc.data import passes
 from dmkc.errors import UserError, UserTypeError
 from dmkc.importing import is_of
 
@@ -23,7 +24,7 @@ def as_frame(X: Any) -> Any:
         found = X.to_dataframe()
     else:
         raise UserTypeError(
-            f"X is a {type(X).__name__}, which has no columns of different kinds; pass a pandas, "
+            f"`X` is a {type(X).__name__}, which has no columns of different kinds; pass a pandas, "
             "Dask or polars DataFrame, or an xarray Dataset of 1-D variables."
         )
     names = list(found.columns)
@@ -49,4 +50,5 @@ def of_parts(frame: Any, function: Callable[[Any], Any]) -> list[Any]:
     if not is_lazy(frame):
         return [function(frame)]
     ask = dask.delayed(function, pure=False)
-    return list(dask.compute(*[ask(part) for part in frame.to_delayed()]))
+    with passes.counted():
+        return list(dask.compute(*[ask(part) for part in frame.to_delayed()]))

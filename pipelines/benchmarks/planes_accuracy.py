@@ -64,7 +64,7 @@ def label_free(name: str, X: np.ndarray, y: np.ndarray, state: Path) -> dict[str
     kept = json.loads(state.read_text())
     done = kept.setdefault("label-free", {})
     if name not in done:
-        model = NonparallelPlaneClustering(random_state=0).fit(X)
+        model = NonparallelPlaneClustering(scale="minmax", random_state=0).fit(X)
         done[name] = {
             "default": error(y, model.labels_),
             "k-means": error(y, KMeans(2, n_init=10, random_state=0).fit_predict(X)),

@@ -79,7 +79,7 @@ def measured(name: str) -> dict[str, Any]:
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model = NonparallelPlaneClustering(random_state=0).fit(X)
+        model = NonparallelPlaneClustering(scale="minmax", random_state=0).fit(X)
     return {
         "size": f"{X.shape[0]:,} x {X.shape[1]:,}",
         "seconds": time.perf_counter() - began,

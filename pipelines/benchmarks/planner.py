@@ -76,7 +76,7 @@ def place(workers: int) -> Iterator[Client | None]:
 def measure(method: str, k: int, X: np.ndarray, client: Any, most: float) -> dict[str, Any]:
     """A plan and, unless it expects more than `most` seconds, the fit."""
     model = ESTIMATORS[method](k, random_state=0, client=client)
-    found = plan(model, X)
+    found = plan(X, model)
     result = {"plan": found.as_dict(), "real": None, "scans": None}
     if found.seconds <= most:
         began = time.perf_counter()

@@ -38,7 +38,7 @@ def measure(method: str, X: np.ndarray, mode: str) -> dict[str, Any]:
         Client(cluster) as client,
     ):
         model = ESTIMATORS[method](2, random_state=0, client=client, **given)
-        found = plan(model, X)
+        found = plan(X, model)
         client.run(forget_peak)
         model.fit(X)
         peaks = list(client.run(peak).values())

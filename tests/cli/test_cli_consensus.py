@@ -97,7 +97,7 @@ def test_where_all_rows_are_in_clusters_nothing_else_is_said(call, table, tmp_pa
         (("--members", "kmeans,consensus"), "consensus clusterings themselves"),
         (("--noise", 0.1, "--least-agreement", 0.5), "give one"),
         (("--noise", 2), "between 0 and 1"),
-        (("--members", "kmeans,spectral", "--n-members", 3), "n_members is for spectral members"),
+        (("--members", "kmeans,spectral", "--n-members", 3), "--n-members is for spectral members"),
     ],
 )
 def test_mistakes(call, rows, tmp_path, words, sentence):

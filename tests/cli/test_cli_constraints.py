@@ -67,4 +67,4 @@ def test_a_contradiction_is_one_sentence(fit, files, tmp_path):
 
 def test_another_method_has_no_constraints(fit, files):
     said = fit("x.npy", "--must-link", "must.csv", "--out", "r", code=2)
-    assert "no parameter must_link" in said.err
+    assert "has no --must-link" in said.err

@@ -57,8 +57,9 @@ def test_several_clusters(fit, call, x, tmp_path, data):
 def test_report_is_asked_for(fit, x, tmp_path, monkeypatch):
     calls = []
 
-    def write_report(model, X, path, *, title, truth=None, seconds=None, notes=()):
+    def write_report(model, X, path, *, title, truth=None, seconds=None, notes=(), command):
         calls.append((title, truth is not None, seconds > 0))
+        assert command.words[0] == "fit" and (command.input, command.folder) == ("x.npy", "run")
         path.write_text("<h1></h1>")
         return path
 
@@ -114,7 +115,7 @@ def test_bad_params_files(call, x, tmp_path, name, text, sentence):
     ("words", "sentence"),
     [
         (("--clusters", "two"), "not a whole number"),
-        (("--clusters", "0"), "n_clusters"),
+        (("--clusters", "0"), "--clusters must be an integer of at least 1, a range such as 2-8"),
         (
             ("--kernels", "linear"),
             "--kernels is an option of single methods: name one with --method",
@@ -125,14 +126,14 @@ def test_bad_params_files(call, x, tmp_path, name, text, sentence):
         ((*MKC, "--C", "-1"), "greater than 0"),
         ((*MKC, "--C", "x"), "must be a number"),
         ((*MKC, "--balance", "defualt"), "must be a number"),
-        ((*MKC, "--init", "nothing"), "Unknown init"),
+        ((*MKC, "--init", "nothing"), "Unknown --init"),
         ((*MKC, "--init", "none.npy"), "There is no file"),
         ((*MKC, "--landmarks", "gone.npy"), "There is no file"),
         ((*MKC, "--landmarks", "unifrom"), "Did you mean 'uniform'"),
         (("--method", "other"), "no method"),
-        (("--clustres", "2"), "did you mean --clusters?"),
+        (("--clustres", "2"), "Did you mean --clusters?"),
         (("--columns", "a", "b"), "lists are written with commas"),
-        (("--variable", "X"), "leave variable"),
+        (("--variable", "X"), "leave --variable"),
         (("--columns", "a"), "not a table"),
         (("--truth", "gone.npy"), "There is nothing at gone.npy"),
         (("--truth", "short.npy"), "has 3 labels, but the input has 200 rows"),
@@ -239,3 +240,11 @@ def test_progress_and_warnings(call, x, tmp_path):
     assert "round 1" in said.err and "dmkc: warning: " in said.err
     assert "warning" in (tmp_path / "run" / "log.txt").read_text()
     assert call(*words, "--quiet", "--force").err == ""
+
+
+def test_a_folder_with_the_name_of_a_start_is_no_labeling(call, fit, x, tmp_path):
+    for name in ("auto", "k-means"):
+        (tmp_path / name).mkdir()
+    fit(x, "--out", "named")
+    call("fit", x, "--method", "mkc", "--rank", 20, "--no-report", "--quiet", "--out", "left-open")
+    assert labels_of(tmp_path / "named").shape == labels_of(tmp_path / "left-open").shape

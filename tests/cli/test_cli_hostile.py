@@ -79,7 +79,7 @@ def test_sparse_files(fit, tmp_path, changes, sentence):
         ("p.yaml", "method: mkc\nkernels: [{kind: polynomial, degree: 1000000000}]", "at most 100"),
         ("p.yaml", "n_clusters: " + "9" * 5000, "cannot be read"),
         ("p.yaml", "n_clusters: " + "9" * 1000, "2^64"),
-        ("p.yaml", 'n_clusters: "' + "9" * 5000 + '"', "n_clusters"),
+        ("p.yaml", 'n_clusters: "' + "9" * 5000 + '"', "--clusters"),
         ("p.yaml", 'method: mkc\nC: "1e400"', "C must be"),
         ("p.yaml", "C: &a [*a]", "refers to itself"),
         ("p.yaml", "a: &a [x,x,x,x]\nb: &b [*a,*a]\nC: " + "[" * 60, "nested deeper"),

@@ -33,5 +33,5 @@ def test_mistakes(call, x):
     assert "There is nothing at" in call("plan", "y.npy", code=2).err
     assert "does not exist" in call("plan", x, "--json", "no/plan.json", code=2).err
     assert "is not a file" in call("plan", x, "--json", ".", code=2).err
-    assert "no parameter" in call("plan", x, "--method", "kmeans", "--rank", 3, code=2).err
+    assert "has no --rank" in call("plan", x, "--method", "kmeans", "--rank", 3, code=2).err
     assert "required" in call("plan", code=2).err

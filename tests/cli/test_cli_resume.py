@@ -242,7 +242,10 @@ def test_logs_and_status(call, fit, x_file, tmp_path):
     assert "scan {" in call("logs", "run").out
     assert call("logs", "run", "--follow").out == call("logs", "run").out
     shown = call("status", "run").out
-    assert "finished" in shown and "objective" in shown
+    assert "finished" in shown and "objective" in shown and "cluster sizes  106, 94" in shown
+    found = json.loads(call("status", "run", "--json").out)
+    assert found["labels"] == "run/labels.zarr" and found["seconds"] > 0
+    assert found["started"] <= found["ended"] and "report" not in found
     for command in ("status", "logs", "cancel"):
         assert "There is no run" in call(command, "nowhere", code=2).err
     assert "not in the queue" in call("cancel", "run", code=2).err

@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 import dmkc
-from dmkc.cli import reading
+from dmkc.cli import reading, results
 
 N = 90
 FEW = ("--method", "mkc", "--rank", "20", "--tol", "1e-2", "--init", "k-means")
@@ -100,8 +100,8 @@ def test_every_combination(call, table, holed, method, clusters, missing, format
     labels = read("run/labels.csv" if format == "csv" else "run/labels.parquet")
     dropped = HOLED if missing == "drop" else []
     assert len(labels) == N and list(labels.index[labels["cluster"].isna()]) == dropped
-    kept = labels["cluster"].dropna().astype(int)
-    assert np.array_equal(kept, zarr.open_array(store="run/labels.zarr", mode="r")[:])
+    of_all = labels["cluster"].astype("Int64").fillna(-2).astype(int)
+    assert np.array_equal(of_all, zarr.open_array(store="run/labels.zarr", mode="r")[:])
     assert facts()["columns_left_out"] == {"customer_id": "id-like", "currency": "constant"}
     assert facts().get("rows_dropped", 0) == len(dropped)
     if format == "csv":
@@ -397,7 +397,7 @@ def test_appended_cells_are_those_of_the_file(call, table, tmp_path, lazy, monke
     assert labels[6].endswith(",," if not lazy else ",")
 
 
-def test_runs_are_compared_with_each_other(call, holed):
+def test_runs_are_compared_with_each_other(call, holed, monkeypatch):
     write(holed, "t.csv")
     words = ("fit", "t.csv", "--clusters", "3", *FEW, *COMMON)
     call(*words, "--out", "drop", "--drop-missing")
@@ -407,6 +407,17 @@ def test_runs_are_compared_with_each_other(call, holed):
     assert "3 rows" in call("evaluate", "fill", "drop").err
     assert "cluster 1" in call("evaluate", "fill/labels.zarr", "fill").out
     assert "labels.csv" in call("info", "drop").out
+    for one, other in (("drop/labels.zarr", "fill/labels.zarr"), ("fill", "drop/labels.zarr")):
+        said = call("evaluate", one, other)
+        assert "3 rows without a label or a class" in said.err and "cluster 2" in said.out
+    for lazy in (False, True):
+        monkeypatch.setattr(reading, "LARGE_BYTES", 100 if lazy else 1 << 28)
+        call("predict", "drop", "t.csv", "--out", f"{lazy}.zarr", "--quiet")
+        found = zarr.open_array(store=f"{lazy}.zarr", mode="r")
+        assert list(np.flatnonzero(found[:] == -2)) == HOLED
+        assert found.attrs["dmkc"]["missing"] == -2
+        assert np.array_equal(found[:], zarr.open_array(store="drop/labels.zarr", mode="r")[:])
+    call(*words, "--init", "drop/labels.zarr", "--drop-missing", "--out", "again")
     bare = holed.drop(columns="customer_id")
     bare.to_csv("bare.csv", index=False)  # nothing in it names rows
     call("fit", "bare.csv", *words[2:], "--drop-missing", "--append", "--out", "appended")
@@ -417,3 +428,17 @@ def test_runs_are_compared_with_each_other(call, holed):
          "--out", "named")  # fmt: skip
     said = call("evaluate", "named", "short.csv::segment", code=2)
     assert "has no row for 40 of the labels" in said.err
+
+
+@pytest.mark.parametrize("shape", ["csv", "parquet"])
+def test_a_column_that_begins_empty_is_appended(call, table, monkeypatch, shape):
+    late = table.copy()
+    late["remark"] = [None] * 60 + ["late"] * (N - 60)
+    late[:50].to_csv("part-0.csv", index=False), late[50:].to_csv("part-1.csv", index=False)
+    monkeypatch.setattr(reading, "LARGE_BYTES", 100)
+    monkeypatch.setattr(results, "SLICE_ROWS", 7)
+    words = ("fit", "part-*.csv", "--clusters", "3", *FEW, *COMMON, "--append")
+    call(*words, "--out-format", shape, "--exclude", "orders,remark", "--out", "run")
+    found = read(f"run/labels.{shape}")
+    assert list(found["remark"].fillna("")) == [""] * 60 + ["late"] * (N - 60)
+    assert list(found["age"]) == list(table["age"])

@@ -84,4 +84,4 @@ def test_other_commands(views, command, capsys):
 def test_mistakes(views, change, sentence, capsys):
     assert main(["fit", *change, "--out", "run"]) == 2
     error = capsys.readouterr().err
-    assert sentence in error and error.count("\n") == 1
+    assert sentence in error.splitlines()[-1] and error.count("dmkc: error: ") == 1

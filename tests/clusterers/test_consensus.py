@@ -348,7 +348,7 @@ def test_it_goes_into_a_pipeline():
 def test_a_fit_with_members_can_be_planned_and_resumed(tmp_path):
     X, _ = blobs(3000)
     model = ConsensusClustering(3, members=THREE, random_state=0, sample_rows=500)
-    found = dmkc.plan(model, X)
+    found = dmkc.plan(X, model)
     assert found.seconds > 0 and not hasattr(model, "labels_")
     expected = clone(model).fit(X)
     for _ in range(2):

@@ -129,7 +129,7 @@ def test_one_cluster_is_all_zeros(X):
 )
 def test_inner_products_of_transformed_rows_are_the_learned_kernel(kernels):
     X, _ = blobs(80)
-    model = make(kernels=kernels, rank=80, norm=1.5, landmarks=X).fit(X)
+    model = make(kernels=kernels, rank=80, norm=1.5, landmarks=X, scale="standard").fit(X)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = np.zeros((80, 80))
     for weight, kernel in zip(model.kernel_weights_, model.kernels_, strict=True):

@@ -99,6 +99,17 @@ def test_product(method, clusters, form, option, kind, tmp_path):
     assert labels.shape == (N,) and labels.min() >= 0 and labels.max() < max(clusters, 1)
     np.testing.assert_array_equal(labels, np.asarray(model.labels_))
     assert np.isfinite(model.objective_)
+    assert (
+        f"# {clusters} cluster" in repr(model) and f"<b>{clusters} cluster" in model._repr_html_()
+    )
+    typical = model.medoid_indices_ >= 0
+    np.testing.assert_array_equal(labels[model.medoid_indices_[typical]], np.flatnonzero(typical))
+    if not scaled:
+        assert model._scored is not None and np.isfinite(model.score(X, sample_weight=weights))
+        made = model.transform(X)
+        assert made.shape[1] == len(model.get_feature_names_out())
+        if hasattr(made, "columns"):
+            assert list(made.columns) == list(model.get_feature_names_out())
     model.save(tmp_path / "m")
     loaded = dmkc.load(tmp_path / "m")
     if not scaled:

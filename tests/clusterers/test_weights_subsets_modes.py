@@ -121,7 +121,7 @@ def test_starts_and_scaling_do_not_depend_on_the_luck_of_a_small_subset(weighted
     y = rng.permutation(np.repeat([0, 1, 2, 3], [1200, 800, 600, 400]))
     X = rng.normal(size=(len(y), 6)) + 6.0 * np.eye(6)[y]
     weights = np.ones(len(y)) if weighted else None
-    model = MultipleKernelClustering(4, random_state=0, train_rows=100)
+    model = MultipleKernelClustering(4, scale="standard", random_state=0, train_rows=100)
     model.fit(X, sample_weight=weights)
     assert accuracy(y, model.labels_) > 0.99
     np.testing.assert_allclose(model.model_.features.plan.scaling.shift, X.mean(axis=0))

@@ -131,3 +131,9 @@ def test_coinciding_rows_do_not_make_the_width_zero():
 def test_an_unresolved_kernel_says_so():
     with pytest.raises(RuntimeError, match="not been resolved"):
         Gaussian().matrix(np.eye(2), np.eye(2))
+
+
+def test_kernels_are_shown_without_what_is_not_known_yet():
+    shown = "Gaussian(width=0.5)"
+    assert repr(Gaussian(0.5)) == shown and eval(shown) == Gaussian(0.5)
+    assert repr(Gaussian(gamma=2.0, columns=[0, 1])).endswith("gamma=2.0, columns=[0, 1])")

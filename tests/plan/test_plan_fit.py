@@ -41,7 +41,7 @@ def one_thread():
 def test_every_method_can_be_planned(method, blobs):
     model = ESTIMATORS[method](2, **SMALL, **QUICK.get(method, {}))
     before = model.get_params()
-    found = dmkc.plan(model, blobs)
+    found = dmkc.plan(blobs, model)
     assert model.get_params() == before and not hasattr(model, "labels_")
     model.fit(blobs)
     assert found.scans == (model.n_scans_,) * 3  # so few rows are fitted whole
@@ -55,7 +55,7 @@ def test_every_method_can_be_planned(method, blobs):
 
 def test_pilots_are_of_some_rows(many, one_thread):
     model = dmkc.MultipleKernelClustering(rank=20, **SMALL)
-    found = dmkc.plan(model, many)
+    found = dmkc.plan(many, model)
     assert found.pilot_rows == (16_884, 16_884, 60_000)  # runs and the sample; all rows
     model.fit(many)
     names = {step.name for step in found.steps}
@@ -78,7 +78,7 @@ def small_memory(monkeypatch, n_bytes):
 def test_pilots_hold_features_as_all_rows_would(many, one_thread, monkeypatch):
     small_memory(monkeypatch, 10_000_000)
     params = {"rank": 20, "feature_mode": "auto", **SMALL}
-    found = dmkc.plan(dmkc.MultipleKernelClustering(**params), many)
+    found = dmkc.plan(many, dmkc.MultipleKernelClustering(**params))
     # 16,384 rows would fit, 60,000 do not
     assert found.feature_bytes / 60_000 * 16_384 < 10_000_000 < found.feature_bytes
     assert found.feature_mode in ("recompute", "store")
@@ -92,7 +92,7 @@ def test_precision_is_that_of_all_rows(many, one_thread, monkeypatch):
 
     monkeypatch.setattr(prepare, "EXACT_BYTES", 10_000_000)
     model = dmkc.MultipleKernelClustering(rank=20, **SMALL)
-    found = dmkc.plan(model, many)
+    found = dmkc.plan(many, model)
     width = found.feature_bytes // (4 * 60_000)
     assert found.feature_bytes == 4 * 60_000 * width
     assert 8 * 16_384 * width < 10_000_000 < 8 * 60_000 * width
@@ -102,7 +102,7 @@ def test_precision_is_that_of_all_rows(many, one_thread, monkeypatch):
 
 def test_training_rows_are_planned_for_themselves(many, one_thread):
     model = dmkc.MultipleKernelClustering(rank=20, train_rows=20_000, **SMALL)
-    found = dmkc.plan(model, many)
+    found = dmkc.plan(many, model)
     assert found.train_rows == 20_000
     by_rows = {
         on: {s.name for s in found.steps if s.on == on} for on in ("all rows", "training rows")
@@ -114,19 +114,19 @@ def test_training_rows_are_planned_for_themselves(many, one_thread):
 
 def test_lazy_rows_are_planned_with_their_labels(many, one_thread):
     X = da.from_array(many, chunks=(7000, 4))
-    found = dmkc.plan(dmkc.KMeans(2, **SMALL), X)
+    found = dmkc.plan(X, dmkc.KMeans(2, **SMALL))
     assert {"labels", "rows"} <= {step.name for step in found.steps}
     assert found.held_bytes == pytest.approx(many.nbytes, rel=0.01)
 
 
 def test_on_a_cluster(many, thread_client):
-    found = dmkc.plan(dmkc.KMeans(2, client=thread_client, **SMALL), many)
+    found = dmkc.plan(many, dmkc.KMeans(2, client=thread_client, **SMALL))
     assert found.workers == 2 and "2 Dask worker(s)" in found.where
     assert found.held_bytes == pytest.approx(many.nbytes, rel=0.01)
 
 
 def test_open_parameters_are_chosen_first(blobs):
-    found = dmkc.plan(dmkc.MultipleKernelClustering(C="auto", rank=20, **SMALL), blobs[:600])
+    found = dmkc.plan(blobs[:600], dmkc.MultipleKernelClustering(C="auto", rank=20, **SMALL))
     assert found.seconds > found.coordinator_seconds > 0
 
 
@@ -144,7 +144,7 @@ def test_a_metered_fit_is_the_same_fit(blobs):
 
 
 def test_a_plan_is_a_table(blobs):
-    text = str(dmkc.plan(dmkc.KMeans(2, max_iter=1, **SMALL), blobs))
+    text = str(dmkc.plan(blobs, dmkc.KMeans(2, max_iter=1, **SMALL)))
     assert re.search(r"^rows +3,000 x 4$", text, re.M)
     assert re.search(r"^suggested walltime +\d\d:\d\d:\d\d$", text, re.M)
     for name in ("feature mode", "blocks", "memory per worker", "time per scan", "expected time"):
@@ -153,21 +153,30 @@ def test_a_plan_is_a_table(blobs):
 
 def test_mistakes_are_named(blobs, tmp_path):
     with pytest.raises(TypeError, match="not for a list"):
-        dmkc.plan([], blobs)
+        dmkc.plan(blobs, [])
     model = dmkc.MultipleKernelClustering(init=np.arange(3000) % 2)
     with pytest.raises(ValueError, match="the given init does not hold"):
-        dmkc.plan(model, blobs)
+        dmkc.plan(blobs, model)
     linked = dmkc.MarginDistributionClustering(must_link=[(0, 1)])
     with pytest.raises(ValueError, match="the given must_link does not hold"):
-        dmkc.plan(linked, blobs)
+        dmkc.plan(blobs, linked)
     with dmkc.checkpoint(tmp_path), pytest.raises(ValueError, match="plan before it"):
-        dmkc.plan(dmkc.KMeans(2, random_state=0), blobs)
+        dmkc.plan(blobs, dmkc.KMeans(2, random_state=0))
     with pytest.raises(ValueError, match="n_clusters must be an integer"):
-        dmkc.plan(dmkc.KMeans("two"), blobs)
+        dmkc.plan(blobs, dmkc.KMeans("two"))
 
 
 def test_missing_values_are_named_by_their_own_rows(many, one_thread):
     holed = many.copy()
     holed[45_000:, 1] = np.nan
     with pytest.raises(ValueError, match=r"first at row (4[5-9]|5)\d+, column 1"):
-        dmkc.plan(dmkc.KMeans(2, **SMALL), holed)
+        dmkc.plan(holed, dmkc.KMeans(2, **SMALL))
+
+
+def test_a_plan_is_shown_as_a_table_and_takes_rows_first(blobs):
+    model = dmkc.KMeans(2, max_iter=1, **SMALL)
+    found = dmkc.plan(blobs, model)
+    assert repr(found) == str(found) and len(repr(found).splitlines()) < 25
+    assert found._repr_html_().count("<tr>") == len(found.pairs())
+    with pytest.raises(TypeError, match=r"Rows come first.*dmkc\.plan\(X, estimator\)"):
+        dmkc.plan(model, blobs)

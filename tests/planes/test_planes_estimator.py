@@ -144,7 +144,7 @@ def test_a_cluster_around_another_keeps_a_round_with_both():
     y = rng.integers(0, 2, size=500)
     X = rng.normal(size=(500, 10)) * np.where(y == 0, 2.0, 0.5)[:, None]
     with pytest.warns(ConvergenceWarning, match="lies around another: try kernels='gaussian'"):
-        model = make().fit(X)
+        model = make(scale="minmax").fit(X)
     assert np.bincount(model.labels_).min() > 0.1 * len(X)
     assert accuracy(y, make(kernels="gaussian").fit(X).labels_) > 0.95
 
@@ -187,7 +187,7 @@ def test_parameters_that_make_no_sense(params, sentence):
 
 def test_explained_share_and_history():
     X, _ = make_blobs(200, 5, centers=2, random_state=1)
-    model = make(verbose=0).fit(X)
+    model = make(verbose=0, scale="minmax").fit(X)
     assert 0 < model.explained_ < 1
     assert 0 < model.separation_ < 1
     assert model.history_[-1]["gap"] == pytest.approx(model.gap_)

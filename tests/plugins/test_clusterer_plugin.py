@@ -217,7 +217,7 @@ def test_in_a_report(directions, tmp_path):
 def test_in_a_plan_and_after_a_stop(directions, tmp_path):
     X, _ = make_blobs(20_000, centers=3, seed=0)
     model = directions(3, sample_rows=500, rank=20, random_state=0)
-    low, _, high = dmkc.plan(model, X).scans
+    low, _, high = dmkc.plan(X, model).scans
     assert 2 < low <= model.fit(X).n_scans_ <= high
     with dmkc.checkpoint(tmp_path):
         labels = clone(model).fit(X).labels_

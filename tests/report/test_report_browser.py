@@ -2,15 +2,19 @@
 
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dmkc import (
     Gaussian,
     HierarchicalKernelKMeans,
+    KMeans,
     Linear,
     MarginDistributionClustering,
     MultipleKernelClustering,
     NonparallelPlaneClustering,
+    TableColumns,
 )
 from dmkc.constraints import random_pairs
 from dmkc.datasets import load_digits, load_wdbc
@@ -50,15 +54,23 @@ TEXTS = """() => {
   }
   return found;
 }"""
-CHARTS = """() => [...document.querySelectorAll('figure svg')].map((svg) => {
+CHARTS = """() => [...document.querySelectorAll('figure svg, svg.lanes')].map((svg) => {
   const box = svg.getBoundingClientRect();
   return {label: svg.getAttribute('aria-label'), width: box.width, height: box.height,
-          drawn: svg.querySelectorAll('path, use, image').length};
+          drawn: svg.querySelectorAll('path, use, image, rect, circle').length};
+})"""
+OPENED = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+SHOWN = """(what) => [...document.querySelectorAll(what)]
+  .filter((el) => el.checkVisibility() && getComputedStyle(el).opacity > 0.5)
+  .map((el) => el.dataset.k)"""
+COLOURS = """(what) => [...document.querySelectorAll(what)].map((el) => {
+  const style = getComputedStyle(el);
+  return style.backgroundColor === 'rgba(0, 0, 0, 0)' ? style.fill : style.backgroundColor;
 })"""
 OVERFLOW = """() => ({
   page: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   outside: [...document.querySelectorAll('body *')]
-    .filter((el) => !el.closest('.scroll, pre, svg'))
+    .filter((el) => !el.closest('.scroll, pre, svg, .picker'))
     .filter((el) => el.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .map((el) => el.tagName + '.' + el.className),
 })"""
@@ -107,8 +119,6 @@ def models():
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    import pandas as pd
-
     folder = tmp_path_factory.mktemp("reports")
     return {
         name: write_report(
@@ -165,7 +175,7 @@ def poor_charts(page):
     return [
         chart
         for chart in page.evaluate(CHARTS)
-        if not (chart["label"] and chart["drawn"] > 3)
+        if not (chart["label"] and chart["drawn"] > 1)
         or not (200 < chart["width"] < room and chart["height"] > 60)
     ]
 
@@ -173,7 +183,7 @@ def poor_charts(page):
 def unreachable(page):
     """What scrolls sideways and cannot be reached by the Tab key."""
     reached = set()
-    for _ in range(60):
+    for _ in range(150):
         page.keyboard.press("Tab")
         where = page.evaluate(FOCUSED)
         if where is None:
@@ -188,6 +198,7 @@ def test_report_in_a_browser(name, reports, view):
     complaints.clear()
     page.goto(reports[name].as_uri())
     assert len(page.evaluate(CHARTS)) >= 4
+    page.evaluate(OPENED)
     assert poor_charts(page) == []
     assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []}
     assert weak_texts(page) == []
@@ -199,11 +210,154 @@ def test_faults_are_seen(reports, view):
     page, complaints = view
     page.goto(reports["mkc"].as_uri())
     page.add_style_tag(content="dt { color: #777777 } h1 { width: 2000px }")
-    page.add_style_tag(content="figure:first-child svg { width: 50px } pre { width: 9rem }")
-    page.evaluate("document.querySelector('pre').tabIndex = -1")
+    page.add_style_tag(
+        content="figure:first-child svg { width: 50px } pre { width: 9rem; white-space: pre }"
+    )
+    page.evaluate(OPENED)
+    page.evaluate("document.querySelectorAll('pre').forEach((el) => { el.tabIndex = -1; })")
     page.evaluate("console.error('a complaint')")
     assert {text for text, _ in weak_texts(page)} >= {"rows", "columns"}
     assert page.evaluate(OVERFLOW)["page"] > 0
     assert len(poor_charts(page)) >= 1
     assert unreachable(page)
     assert complaints[-1] == "error: a complaint"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A report of a table of mixed columns, with three clusters, and the table."""
+    rng = np.random.default_rng(0)
+    group = np.arange(600) % 3
+    frame = pd.DataFrame(
+        {
+            "age": np.rint(25 + 15 * group + rng.normal(0, 4, 600)),
+            "plan": np.array(["free", "basic", "paid"])[group],
+            "signup": pd.Timestamp("2024-01-01") + pd.to_timedelta(40 * group, "D"),
+        },
+        index=[f"C{i:03d}" for i in range(600)],
+    )
+    columns = TableColumns().fit(frame)
+    model = KMeans(3, scale="standard", random_state=0).fit(columns.transform(frame))
+    path = tmp_path_factory.mktemp("table") / "report.html"
+    return write_report(columns.keep_in(model), frame, path, title="Customers"), frame
+
+
+def test_picking_a_cluster_filters_all_charts(table, view):
+    page, complaints = view
+    complaints.clear()
+    page.goto(table[0].as_uri())
+    kinds = ("#map circle", ".lanes g[data-k]", ".clusters article", "ol.rules li", "tr[data-k]")
+    for what in kinds:
+        assert set(page.evaluate(SHOWN, what)) == {"0", "1", "2"}, what
+    page.click(".picker [data-pick='1']")
+    for what in kinds:
+        assert set(page.evaluate(SHOWN, what)) == {"1"}, what
+    assert page.get_attribute(".picker [data-pick='1']", "aria-pressed") == "true"
+    page.keyboard.press("Escape")
+    assert set(page.evaluate(SHOWN, "#map circle")) == {"0", "1", "2"}
+    assert complaints == []
+
+
+def test_a_row_shows_its_values(table, view):
+    page, complaints = view
+    complaints.clear()
+    path, frame = table
+    page.goto(path.as_uri())
+    assert page.is_hidden("#row")
+    button = page.locator("button.row").nth(4)
+    name = button.inner_text()
+    button.click()
+    assert page.is_visible("#row") and name in page.inner_text("#row h3")
+    cells = dict(
+        zip(
+            page.locator("#row tbody th").all_inner_texts(),
+            page.locator("#row tbody td:nth-child(2)").all_inner_texts(),
+            strict=True,
+        )
+    )
+    row = frame.loc[name]
+    wanted = {"age": f"{row['age']:.0f}", "plan": row["plan"], "signup": str(row["signup"])[:10]}
+    assert cells == wanted
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#row")
+    assert page.evaluate("document.activeElement.textContent") == name
+    assert complaints == []
+
+
+def test_the_map_by_pointer_and_by_keyboard(table, view):
+    page, complaints = view
+    complaints.clear()
+    page.goto(table[0].as_uri())
+    page.locator("#map").scroll_into_view_if_needed()
+    point = page.locator("#map circle").nth(30)
+    box = point.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    assert "Row C" in page.inner_text("#tip") and "age: " in page.inner_text("#tip")
+    tip = page.locator("#tip").bounding_box()
+    assert tip["x"] >= 0 and tip["x"] + tip["width"] <= page.viewport_size["width"]
+    page.mouse.click(x, y)
+    assert page.is_visible("#row")
+    assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []} and weak_texts(page) == []
+    page.keyboard.press("Escape")
+    page.focus("#map")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    named = page.inner_text("#tip b")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#row h3") == named
+    page.keyboard.press("Enter")  # on the button that closes
+    assert page.is_hidden("#row") and complaints == []
+
+
+def test_a_cluster_has_one_colour(table, view):
+    page, _ = view
+    page.goto(table[0].as_uri())
+    seen = []
+    for k in range(3):
+        found: set = set()
+        for what in (
+            f"#map circle[data-k='{k}']:not(.u)",
+            f".sizes li[data-k='{k}'] .bar i",
+            f".lanes g[data-k='{k}'] rect",
+            f".clusters article[data-k='{k}'] .spark g rect",
+        ):
+            found |= set(page.evaluate(COLOURS, what))
+        assert len(found) == 1, (k, found)
+        seen += found
+    assert len(set(seen)) == 3
+
+
+def test_charts_are_dark_on_a_dark_page_and_light_on_paper(reports, browser):
+    fills = {}
+    for theme in THEMES:
+        page = browser.new_context(color_scheme=theme).new_page()
+        page.goto(reports["mkc"].as_uri())
+        page.evaluate(OPENED)
+        fills[theme] = {
+            what: page.evaluate(f"getComputedStyle(document.querySelector('{what}')).fill")
+            for what in ("#map circle", ".lanes rect", ".lanes text", "details figure svg text")
+        }
+        page.emulate_media(media="print")
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == "rgb(255, 255, 255)" and weak_texts(page) == []
+        assert page.is_hidden(".picker") and page.is_hidden("nav")
+    assert all(fills["light"][what] != fills["dark"][what] for what in fills["light"])
+
+
+def test_on_paper_all_is_there(table, browser):
+    page = browser.new_page()
+    page.goto(table[0].as_uri())
+    page.click(".picker [data-pick='1']")
+    document = page.pdf(format="A4")
+    assert document.startswith(b"%PDF") and document.count(b"/Type /Page") > 3
+    assert page.evaluate("document.querySelector('details').open")
+    assert set(page.evaluate(SHOWN, "#map circle")) == {"0", "1", "2"}
+
+
+def test_without_a_script_all_is_there(table, browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(table[0].as_uri())
+    assert page.locator("#map circle").count() == 600
+    assert page.is_hidden(".picker") and page.is_visible(".lanes >> nth=0")
+    assert "Click on a point" not in page.inner_text("main")

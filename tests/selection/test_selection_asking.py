@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -92,7 +93,7 @@ def test_answers_are_kept_in_a_file(tmp_path):
     path.write_text("1, 2, n\n\n4,5,SAME\n")
     assert read_answers(path) == [(1, 2, False), (4, 5, True)]
     path.write_text("1,2,perhaps\n")
-    with pytest.raises(ValueError, match="'1,2,perhaps'; a line holds two row numbers"):
+    with pytest.raises(ValueError, match="'1,2,perhaps'; a line holds two rows and yes or no"):
         read_answers(path)
 
 
@@ -149,7 +150,7 @@ def test_the_end_of_the_input_ends_the_questions(tmp_path, monkeypatch, capsys):
     [
         (["select", "--ask"], "--ask needs --answers"),
         (["select", "--answers", "none.csv"], "There is no file none.csv"),
-        (["fit", "--out", "run", "--answers", "a.csv"], "leave something open with --auto"),
+        (["fit", "--method", "kmeans", "--out", "run", "--answers", "a.csv"], "auto, odm and mkc"),
         (["select", "--method", "planes"], "candidates to choose from for --method mkc alone"),
     ],
 )
@@ -161,6 +162,130 @@ def test_mistakes_in_asking(tmp_path, monkeypatch, capsys, words, sentence):
     assert sentence in capsys.readouterr().err
 
 
-def test_answers_need_something_to_settle():
-    with pytest.raises(ValueError, match="answers settle a choice"):
-        MultipleKernelClustering(random_state=0).fit(square()[0], answers=[(0, 1, True)])
+def test_answers_are_kept_where_nothing_is_chosen():
+    X = square()[0].to_numpy()
+    model = MultipleKernelClustering(random_state=0)
+    plain = model.fit(X).labels_
+    other = int(np.flatnonzero(plain != plain[0])[0])
+    with pytest.warns(UserWarning, match=f"1 of 1 pairs contradict .* {other}"):
+        model.fit(X, answers=[(0, other, True)])
+    assert model.labels_[0] == model.labels_[other] and (model.labels_ != plain).sum() == 1
+
+
+def two_meanings(n=90, seed=0):
+    """A table of customers that can be cut by columns a or by columns b, with gaps in some rows."""
+    rng = np.random.default_rng(seed)
+    one, other = rng.integers(3, size=n), rng.integers(3, size=n)
+    frame = pd.DataFrame({"customer": [f"c{i:03d}" for i in rng.permutation(n)]})
+    for j in range(2):
+        frame[f"a{j}"] = 4.0 * (one == j) + rng.normal(scale=0.3, size=n)
+        frame[f"b{j}"] = 4.0 * (other == j) + rng.normal(scale=0.3, size=n)
+    frame.loc[[4, 50], "a0"] = np.nan
+    return frame, one
+
+
+@pytest.mark.parametrize(
+    ("form", "index"), [("csv", False), ("parquet", True), ("lazy csv", True), ("lazy csv", False)]
+)
+def test_rows_are_named_as_the_table_names_them(tmp_path, monkeypatch, capsys, form, index):
+    monkeypatch.chdir(tmp_path)
+    frame, one = two_meanings()
+    name = f"t.{form.split()[-1]}"
+    frame.to_csv(name, index=False) if name == "t.csv" else frame.to_parquet(name)
+    if form.startswith("lazy"):
+        monkeypatch.setattr("dmkc.cli.reading.LARGE_BYTES", 100)
+    known = dict(zip(frame["customer"], one, strict=True)) if index else dict(enumerate(one))
+    known = {str(row): cluster for row, cluster in known.items()}
+    told = []
+
+    class Customer:
+        def readline(self):
+            printed = capsys.readouterr().out
+            i, j = re.findall(r"rows (\S+) and (\S+) belong", printed)[-1]
+            assert f"row {i}" in printed and f"row {j}" in printed
+            values = printed.split("row " + j + "\n")[-1].splitlines()[0].split()
+            column = frame.set_index("customer")[values[0]] if index else frame[values[0]]
+            wanted = [column[i if index else int(i)], column[j if index else int(j)]]
+            np.testing.assert_allclose(list(map(float, values[1:])), wanted, rtol=1e-3)
+            told.append((i, j, "yes" if known[i] == known[j] else "no"))
+            return f"{told[-1][2]}\n"
+
+    monkeypatch.setattr("sys.stdin", Customer())
+    words = [name, "--clusters", "3", "--seed", "0", "--drop-missing", "--quiet"]
+    words += ["--index-column", "customer"] if index else ["--exclude", "customer"]
+    command = ["select", *words, "--ask", "4", "--answers", "a.csv", "--out", "choice.yaml"]
+    assert main(command) == 0
+    assert "below 0.8" in capsys.readouterr().out  # what confidence means
+    written = pd.read_csv("a.csv", dtype=str)
+    assert list(written.itertuples(index=False, name=None)) == told and len(told) > 0
+    assert main(["fit", *words, "--auto", "--answers", "a.csv", "--no-report", "--out", "r"]) == 0
+    assert main(["fit", *words, "--params", "choice.yaml", "--no-report", "--out", "run"]) == 0
+    runs = [zarr.open_array(store=f"{run}/labels.zarr", mode="r")[:] for run in ("r", "run")]
+    assert list(np.flatnonzero(runs[0] == -2)) == [4, 50] == list(np.flatnonzero(runs[1] == -2))
+    assert adjusted_rand_score(*runs) == 1.0  # the choice is what the answers lead to
+
+
+def test_answers_about_rows_that_are_not_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame, _ = two_meanings()
+    frame.to_csv("t.csv", index=False)
+    words = ["select", "t.csv", "--clusters", "3", "--drop-missing", "--answers", "a.csv"]
+    for text, index, sentence in (
+        (
+            "c001,c0002,yes",
+            True,
+            "names the row 'c0002', which is none of the column customer. Did",
+        ),
+        ("4,7,yes", False, "names the row 4, which was dropped for missing values."),
+        ("3,700,yes", False, "names the row '700'; rows are numbered from 0 to 89."),
+    ):
+        (tmp_path / "a.csv").write_text(f"row,other_row,same\n{text}\n")
+        column = ["--index-column", "customer"] if index else ["--exclude", "customer"]
+        assert main([*words, *column]) == 2
+        assert sentence in capsys.readouterr().err
+    frame.loc[1, "customer"] = frame.loc[0, "customer"]
+    frame.to_csv("t.csv", index=False)
+    assert main([*words, "--index-column", "customer"]) == 2
+    assert "choose another with --index-column" in capsys.readouterr().err
+
+
+def test_a_choice_is_written_where_it_may_be(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    square()[0].to_csv("x.csv", index=False)
+    (tmp_path / "mine.yaml").write_text("mine: 1\n")
+    for words, sentence in (
+        (["--out", "choice.txt"], "ends in .yaml"),
+        (["--out", "mine.yaml"], "exists; replace it with --force"),
+        (["--out", "mine.yaml", "--force"], "was not written by dmkc"),
+    ):
+        assert main(["select", "x.csv", *words]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_frame_is_asked_about_by_its_index():
+    X, _, _ = square()
+    named = X.set_axis([f"r{i}" for i in range(len(X))])
+    asking = dmkc.select(named).asking()
+    i, j = asking.pair
+    assert list(asking.rows().columns) == [f"row r{i}", f"row r{j}"]
+    assert f"Do rows r{i} and r{j} belong" in asking._repr_html_()
+
+
+@pytest.mark.parametrize("method", ["odm", "auto"])
+@pytest.mark.parametrize("index", [True, False])
+def test_answers_keep_to_their_rows_where_others_are_dropped(
+    tmp_path, monkeypatch, capsys, method, index
+):
+    monkeypatch.chdir(tmp_path)
+    X, across, _ = square(80)
+    frame = X.assign(customer=[f"c{i}" for i in range(len(X))])
+    frame.loc[[0, 1, 2, 30], "up"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    one, other = np.flatnonzero(across == 0)[[8, 20]]  # as they are numbered in the file
+    names = (f"c{one}", f"c{other}") if index else (one, other)
+    (tmp_path / "a.csv").write_text(f"{names[0]},{names[1]},no\n")
+    words = ["fit", "t.csv", "--method", method, "--clusters", "2", "--seed", "0", "--drop-missing"]
+    words += ["--index-column", "customer"] if index else ["--exclude", "customer"]
+    assert main([*words, "--answers", "a.csv", "--out", "run", "--no-report", "--quiet"]) == 0
+    labels = zarr.open_array(store="run/labels.zarr", mode="r")[:]
+    assert labels[one] != labels[other] and list(np.flatnonzero(labels == -2)) == [0, 1, 2, 30]

@@ -318,3 +318,13 @@ def test_likelihood_prefers_the_clusters_that_the_rows_were_drawn_from():
     assert np.isfinite(
         likelihood(flat, np.stack([np.arange(20) % 2, np.arange(20) // 10]), 0)
     ).all()
+
+
+def test_a_selection_and_a_candidate_are_shown_in_a_few_lines():
+    found = dmkc.select(square()[0], MultipleKernelClustering(kernels="linear", C="auto"))
+    assert len(repr(found).splitlines()) <= 4 and len(repr(found)) < 600
+    assert "confidence" in repr(found) and "array" not in repr(found)
+    assert len(repr(found.best)) < 300 and "array" not in repr(found.best)
+    assert "Linear()" in found._repr_html_() and "<b>" in found._repr_html_()
+    asked = repr(found.asking())
+    assert asked.startswith("0 answers. Do rows ") and "column 1" in asked and "\n" in asked

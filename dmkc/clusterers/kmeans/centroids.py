@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmkc.clusterers.labelling import Pipeline, RawColumns
+from dmkc.clusterers.model import shown_model
 from dmkc.data import BlockRows, split_weights
 from dmkc.kernels.tiles import check_finite
 from dmkc.scan.assign import Centroids, Frame
@@ -23,6 +24,19 @@ class NearestCentre:
         labels, distances = self.centroids.nearest(values)
         check_finite(distances, values)
         return labels
+
+
+@dataclass(frozen=True)
+class NearestSquare:
+    """The squared distance of every row to the nearest centroid."""
+
+    centroids: Centroids
+
+    def __call__(self, rows: BlockRows) -> np.ndarray:
+        values = split_weights(rows)[0]
+        _, squares = self.centroids.nearest(values)
+        check_finite(squares, values)
+        return squares
 
 
 @dataclass(frozen=True)
@@ -69,8 +83,15 @@ class CentroidModel:
     def label_pipeline(self) -> Pipeline:
         return Pipeline(self._columns(), NearestCentre(self.centroids))
 
+    def distance_pipeline(self) -> Pipeline:
+        return Pipeline(self._columns(), NearestSquare(self.centroids))
+
     def feature_pipeline(self) -> Pipeline:
         return Pipeline(self._columns(), CentreDistances(self.centroids))
+
+    def __repr__(self) -> str:
+        columns = self.centres.shape[1]
+        return shown_model(self, f"in {columns} column", columns)
 
     def _columns(self) -> RawColumns:
         return RawColumns(self.centres.shape[1], self.leaf_rows, self.frame.dtype)

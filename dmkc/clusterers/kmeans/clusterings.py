@@ -16,6 +16,7 @@ from dmkc.clusterers.kmeans.embedded import PartitionModel, on_embedded_sample
 from dmkc.clusterers.kmeans.ensemble import MemberClusters
 from dmkc.clusterers.kmeans.lloyd import Run, seeded
 from dmkc.clusterers.kmeans.spectral import coordinates, dimensions_for
+from dmkc.clusterers.members import Refits
 from dmkc.clusterers.parameters import Kind
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet, SampleRows, SpreadRows
@@ -23,6 +24,7 @@ from dmkc.data import RowRecord
 from dmkc.errors import UserError
 from dmkc.kernels import Kernel, Neighbours
 from dmkc.kernels.neighbours import K_AMONG_CENTROIDS, K_AMONG_ROWS
+from dmkc.scan.survey import Survey
 
 SPREAD_OF_K = (0.5, 1.0, 1.5, 2.0)
 """Numbers of neighbours of the members, in parts of what a single graph has by default."""
@@ -39,11 +41,11 @@ class Members(Kind):
 
     def _check(self, name: str, value: Any) -> Any:
         if not isinstance(value, list | tuple) or len(value) < 2:
-            raise UserError(f"{name} must be a list of at least two estimators of dmkc.")
+            raise UserError(f"`{name}` must be a list of at least two estimators of dmkc.")
         for member in value:
             if not isinstance(member, RowClusterer | str):
                 kind = member.__name__ if isinstance(member, type) else type(member).__name__
-                raise UserError(f"{name} must be estimators of dmkc, but one is a {kind}.")
+                raise UserError(f"`{name}` must be estimators of dmkc, but one is a {kind}.")
         return value
 
     def _parse(self, name: str, text: str) -> list[str]:
@@ -77,6 +79,9 @@ class MemberRows:
     all_rows: RowSet
     sample: SampleRows
     members: MemberClusters
+    survey: Survey
+    kept: Refits
+    """Some of the rows themselves."""
 
     @classmethod
     def of(cls, members: MemberClusters, prepared: Prepared, job: Job) -> MemberRows:
@@ -85,14 +90,15 @@ class MemberRows:
         weights = None if job.sample_weight is None else survey.sample_weights
         record = members(RowRecord(survey.sample, weights))
         sample = SampleRows(record, grid.leaf_rows)
+        kept = Refits.of(survey.sample, survey.sample_weights, prepared.positions)
         if prepared.sample_is_all:
-            return cls(sample, sample, members)
+            return cls(sample, sample, members, survey, kept)
         fits = grid.n_rows * members.width * members.dtype.itemsize <= engine.memory
         blocks = engine.hold(members, prepared.blocks, "clusters") if fits else prepared.blocks
         make = None if fits else members
         rows = SpreadRows(engine, grid, blocks, members.width, members.dtype, make)
         rows.n_scans = 1 + fits
-        return cls(rows, sample, members)
+        return cls(rows, sample, members, survey, kept)
 
 
 def graph_kernels(n_rows: int, anchors: int, most_clusters: int) -> tuple[Kernel, ...]:

@@ -33,6 +33,7 @@ from dmkc.clusterers.kmeans.ensemble import (
 from dmkc.clusterers.kmeans.spectral import (
     widest_gap,
 )
+from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, Parameter, shared
 from dmkc.clusterers.prepare import FeatureSettings, layout_of, prepare
@@ -126,6 +127,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
     summary = "what many different clusterings agree on"
     _per_row = ("labels_", "membership_")
     _minimised = "inertia"
+    _scored = "sum"
     declared = (
         shared.N_CLUSTERS.but(
             kind=IntegerOrRange(("auto",)),
@@ -166,7 +168,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
             None,
             "Rows with less agreement than this are labelled -1.",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         shared.K_MEANS_STARTS,
         shared.SAMPLE_ROWS.but(
             text="Size of the uniform sample on which anchors, members and starts are found."
@@ -211,15 +213,17 @@ class ConsensusClustering(Clusterer[MemberRows]):
     def _check_parameters(self) -> None:
         self._own_settings(None)
         if self.noise is not None and self.least_agreement is not None:
-            raise UserError("noise and least_agreement both say which rows are noise: give one.")
+            raise UserError(
+                "`noise` and `least_agreement` both say which rows are noise: give one."
+            )
         if self.members is None:
             return
         declared, given = self.parameters(), self.get_params(deep=False)
         for name in OF_SPECTRAL_MEMBERS:
             if not declared[name].is_default(given[name]):
-                raise UserError(f"{name} is for spectral members: leave it out, or members.")
+                raise UserError(f"`{name}` is for spectral members: leave it out, or `members`.")
         if any(isinstance(member, ConsensusClustering) for member in self._made_members()):
-            raise UserError("members cannot be consensus clusterings themselves: give theirs.")
+            raise UserError("`members` cannot be consensus clusterings themselves: give theirs.")
 
     def _own_settings(self, n_rows: int | None) -> ConsensusSettings:
         own = self._checked()
@@ -230,10 +234,13 @@ class ConsensusClustering(Clusterer[MemberRows]):
         theirs = (member.modules_of_others() for member in self._made_members())
         return super().modules_of_others().union(*theirs)
 
-    def fit(self, X: TableLike, y: Any = None, sample_weight: PerRow = None) -> Self:
+    def fit(
+        self, X: TableLike, y: Any = None, sample_weight: PerRow = None, start: Any = None
+    ) -> Self:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.
+        With `sample_weight` a row of weight 3 counts as three equal rows.  With `start`, a fitted
+        estimator or the path of a model file, the fit begins from the clusters that it sees in X.
         """
         self._check_parameters()
         self.members_, self._member_scans = None, 0
@@ -241,7 +248,13 @@ class ConsensusClustering(Clusterer[MemberRows]):
             made = self._made_members()
             self._member_scans = fit_together(made, X, sample_weight)
             self.members_ = made
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, start)
+
+    def _begin(self, job: Job) -> Job:
+        if job.start is None:
+            return job
+        k = job.start.n_clusters
+        return replace(job, own=replace(job.own, n_clusters=k, most_clusters=k))
 
     def _made_members(self) -> list[RowClusterer]:
         """Members that run where this fit runs; none where they are not given."""
@@ -286,8 +299,9 @@ class ConsensusClustering(Clusterer[MemberRows]):
         k, selection = widest_gap(rise, own.n_clusters, own.most_clusters)
         embedding = whole.weighted(slow_first(eigenvalues[1:], k))
         found, _ = cluster_embedded(
-            embedding, prepared.sample, rows, 1.0, k, own.n_init, job.seed, job.progress
-        )
+            embedding, prepared.sample, rows, 1.0, k, own.n_init, job.seed, job.progress,
+            None if job.start is None else job.start.label_pipeline()(prepared.survey.sample),
+        )  # fmt: skip
         nearest = NearestEmbedded(embedding, found.value.centres)
         (weights,) = rows.run(JointShareScan(nearest, members.n_clusters))
         totals = weights.sum(axis=1, keepdims=True)
@@ -341,6 +355,12 @@ class ConsensusClustering(Clusterer[MemberRows]):
             found = all_rows.collect(pipeline.answer, "membership")
             self.membership_ = rows.container.wrap(found, name="membership")
         return super()._labels(rows, all_rows)
+
+    def _rows_for_refits(self, prepared: MemberRows) -> Refits:
+        return prepared.kept
+
+    def _losses(self) -> labelling.Pipeline:
+        return self.model_.distance_pipeline()
 
     def predict_proba(self, X: TableLike) -> PerRow:
         """For every row and cluster, the share of the members that speak for it; they sum to 1."""

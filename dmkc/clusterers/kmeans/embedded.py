@@ -12,6 +12,7 @@ from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Report,
     Run,
+    centroids_of,
     held_points,
     inertia_of,
     on_sample,
@@ -20,7 +21,9 @@ from dmkc.clusterers.kmeans.lloyd import (
 )
 from dmkc.clusterers.kmeans.lloyd import mean_square as mean_square_of
 from dmkc.clusterers.labelling import Pipeline, RowMap
+from dmkc.clusterers.model import shown_model
 from dmkc.clusterers.rowset import Composed, RowSet, SampleRows, SpreadRows
+from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.data import RowRecord
 from dmkc.kernels.unit import Embedding
 from dmkc.progress import Progress
@@ -66,11 +69,26 @@ class NearestEmbedded:
     centres: np.ndarray
 
     def __call__(self, stored: RowRecord) -> np.ndarray:
+        return self.found(stored)[0]
+
+    def found(self, stored: RowRecord) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest centroids, and squared distances to them."""
         centroids, labels = Centroids(PLAIN, self.centres[None]), np.empty(len(stored), np.int32)
+        squares = np.empty(len(stored))
         for start in range(0, len(stored), SMALL_ROWS):
             piece = slice(start, start + SMALL_ROWS)
-            labels[piece], _ = centroids.nearest(self.embedding(stored[piece]))
-        return labels
+            labels[piece], squares[piece] = centroids.nearest(self.embedding(stored[piece]))
+        return labels, squares
+
+
+@dataclass(frozen=True)
+class DistanceEmbedded:
+    """The squared distance of every row to the nearest centroid, in an embedding."""
+
+    nearest: NearestEmbedded
+
+    def __call__(self, stored: RowRecord) -> np.ndarray:
+        return self.nearest.found(stored)[1]
 
 
 @dataclass(frozen=True)
@@ -96,8 +114,15 @@ class PartitionModel:
     def label_pipeline(self) -> Pipeline:
         return Pipeline(self.embedding.plan, NearestEmbedded(self.embedding, self.centres))
 
+    def distance_pipeline(self) -> Pipeline:
+        nearest = NearestEmbedded(self.embedding, self.centres)
+        return Pipeline(self.embedding.plan, DistanceEmbedded(nearest))
+
     def feature_pipeline(self) -> Pipeline:
         return Pipeline(self.embedding.plan, self.embedding)
+
+    def __repr__(self) -> str:
+        return shown_model(self, f"{self.n_features} dimension", self.n_features)
 
 
 def embedded_points(
@@ -133,12 +158,21 @@ def cluster_embedded(
     n_init: int,
     seed: int,
     progress: Progress,
+    given: np.ndarray | None = None,
 ) -> tuple[Named[Run], float]:
-    """k-means of embedded rows: starts race on a sample, and the best goes on with all rows."""
+    """k-means of embedded rows: starts race on a sample, and the best goes on with all rows.
+
+    `given` is a labeling of the sample to begin from instead.
+    """
     few = embedding(sample.record)
+    if given is None:
+        starts = starts_on(few, sample.weights, n_clusters, n_init, seed)
+    else:
+        centres = centroids_of(few, sample.weights, given, n_clusters, seed)
+        starts = [Named(GIVEN_MODEL, Run(centres=centres))]
     points, mean_square = embedded_points(rows, embedding, mean_square)
     found = race(
-        starts_on(few, sample.weights, n_clusters, n_init, seed),
+        starts,
         on_embedded_sample(few, sample.weights, KMEANS_STEPS),
         from_runs(points, mean_square, KMEANS_STEPS, reporter(progress, "all")),
         inertia_of,

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.embedded import NearestEmbedded
+from dmkc.clusterers.kmeans.embedded import DistanceEmbedded, NearestEmbedded
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Agreement, MemberClusters
+from dmkc.clusterers.model import shown_model
 from dmkc.compiled import compiled
 from dmkc.data import RowRecord, as_record
 from dmkc.kernels.anchors import combine
@@ -192,6 +193,10 @@ class ConsensusModel:
     def agreement(self) -> Agreement:
         return Agreement(self.shares)
 
+    def without_noise(self) -> ConsensusModel:
+        """The same with every row in a cluster."""
+        return replace(self, least_agreement=0.0)
+
     def in_order(self, order: np.ndarray) -> ConsensusModel:
         """The same clusters in another order."""
         return replace(self, centres=self.centres[order], shares=self.shares[:, order])
@@ -202,6 +207,14 @@ class ConsensusModel:
 
     def feature_pipeline(self) -> Pipeline:
         return Pipeline(self.embedding.plan, self.embedding)
+
+    def distance_pipeline(self) -> Pipeline:
+        """The squared distance of every row to the nearest centroid."""
+        return Pipeline(self.embedding.plan, DistanceEmbedded(self.nearest))
+
+    def __repr__(self) -> str:
+        members = self.embedding.plan.width
+        return shown_model(self, f"joined from {members} clustering", members)
 
     def share_pipeline(self) -> Pipeline:
         """The share of every joint cluster in a row's clusters."""

@@ -160,7 +160,7 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         n_masks: int | None = None,
         tie_break: float = 0.01,
         normalise: str = "cosine",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         rank: int | None = None,
         landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
@@ -206,21 +206,23 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         chain = own["connections"] == "chain"
         for name in ("nodes", "sparsity"):
             if chain and own[name] is not None:
-                raise UserError(f'{name} goes with connections="random"; a chain has no choice.')
+                raise UserError(
+                    f'`{name}` goes with `connections="random"`; a chain has no choice.'
+                )
         sparsity = SPARSITY if own["sparsity"] is None else own["sparsity"]
         if sparsity >= 1:
-            raise UserError(f"sparsity must be below 1, not {self.sparsity!r}.")
+            raise UserError(f"`sparsity` must be below 1, not {self.sparsity!r}.")
         drawn = not chain and sparsity > 0
         if not drawn and own["n_masks"] not in (None, 1):
-            raise UserError("n_masks goes with random connections: here every draw is the same.")
+            raise UserError("`n_masks` goes with random connections: here every draw is the same.")
         n_masks = (MASKS if drawn else 1) if own["n_masks"] is None else own["n_masks"]
         widths = own["widths"]
         nodes = NODES if own["nodes"] is None else own["nodes"]
         if list(widths) != sorted(widths, reverse=True):
-            raise UserError(f"widths must not increase from layer to layer, but are {widths}.")
+            raise UserError(f"`widths` must not increase from layer to layer, but are {widths}.")
         if not chain and len(nodes) != len(widths):
             raise UserError(
-                f"nodes and widths must name the same number of layers, not {len(nodes)} and "
+                f"`nodes` and `widths` must name the same number of layers, not {len(nodes)} and "
                 f"{len(widths)}."
             )
         return LayerSettings(

@@ -61,7 +61,7 @@ class KernelKMeans(PartitionClusterer):
             relaxation); False runs k-means on the kernel itself.""",
         ),
         shared.NORMALISE,
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         shared.OPEN_RANK,
         shared.LANDMARKS,
         shared.MAX_FEATURES,

@@ -23,16 +23,19 @@ from dmkc.clusterers.kmeans.centroids import CentroidModel
 from dmkc.clusterers.kmeans.lloyd import (
     Lloyd,
     Run,
+    centroids_of,
     inertia_of,
     on_sample,
     oversampled,
     reporter,
     seeded,
 )
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Refits
-from dmkc.clusterers.parameters import OneOfOrRows, shared
+from dmkc.clusterers.parameters import Integer, OneOfOrRows, shared
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.clusterers.spread import Layout, row_blocks, sample_of
+from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.data import Rows
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
@@ -43,6 +46,8 @@ from dmkc.scan.survey import Survey, SurveyScan
 from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 STARTS = ("k-means++", "k-means||", "random")
+TEN = 10
+"""Starts by k-means++, where their number is left open."""
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
 """Rows whose squared offset is below this many times their variance need no shift."""
 
@@ -53,6 +58,8 @@ class FramedRows:
 
     all_rows: SpreadRows
     survey: Survey
+    positions: np.ndarray
+    """Row numbers of the sample."""
     frame: Frame
 
     @cached_property
@@ -100,6 +107,7 @@ class KMeans(Clusterer[FramedRows]):
     """
 
     _model_class = CentroidModel
+    _scored = "sum"
     _minimised = "inertia"
     summary = "Lloyd's k-means on all rows"
     declared = (
@@ -112,9 +120,11 @@ class KMeans(Clusterer[FramedRows]):
             rows of the sample; an array holds a centroid a row.""",
         ),
         shared.N_INIT.but(
-            default=1,
+            kind=Integer(least=1, most=shared.MOST_TRIES, none=True),
+            default=None,
             text="""Number of starts, which are carried on together; the one with the lowest inertia
-            is kept.""",
+            is kept.  None is ten for "k-means++", the best of which on the sample is carried on to
+            all rows, and one for all others.""",
         ),
         shared.MAX_ITER.but(default=300, text="Largest number of steps on all rows."),
         shared.TOL_OR_ZERO.but(
@@ -122,12 +132,7 @@ class KMeans(Clusterer[FramedRows]):
             text="""Stop when the squared moves of all centroids sum to no more than this part of
             the average variance of a column.""",
         ),
-        shared.SCALE.but(
-            default=None,
-            text="""What columns are divided by: their standard deviation, their range, or nothing,
-            as in scikit-learn; "if-mixed" is the first where the largest standard deviation is more
-            than five times the median.""",
-        ),
+        shared.SCALE.but(text=f"{shared.SCALE.text}  None is what scikit-learn does."),
         shared.SAMPLE_ROWS.but(
             default=16384, text="Size of the uniform sample on which starts are found."
         ),
@@ -141,10 +146,10 @@ class KMeans(Clusterer[FramedRows]):
         n_clusters: int = 2,
         *,
         init: Any = "k-means++",
-        n_init: int = 1,
+        n_init: int | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
-        scale: str | None = None,
+        scale: str | None = "if-mixed",
         sample_rows: int = 16384,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -182,22 +187,24 @@ class KMeans(Clusterer[FramedRows]):
         kept = "held in memory" if layout.mode == "persist" else "read anew on every scan"
         job.progress.say(f"{rows.n_rows} rows x {rows.n_columns}, {kept}, on {engine.description}")
         all_rows = SpreadRows(engine, grid, blocks, layout.width, rows.dtype, None)
-        return FramedRows(all_rows, survey, frame)
+        return FramedRows(all_rows, survey, positions, frame)
 
     def _rows_for_refits(self, prepared: FramedRows) -> Refits:
-        return Refits.of(prepared.survey.sample, prepared.survey.sample_weights)
+        survey = prepared.survey
+        return Refits.of(survey.sample, survey.sample_weights, prepared.positions)
 
     def _learn(self, prepared: FramedRows, job: Job) -> Learned[Run, None]:
         frame, survey, points = prepared.frame, prepared.survey, prepared.all_rows
         mean_square, tol = _spread(survey, frame, self.tol)
         report = reporter(job.progress, "all")
         on_all = Stage(points, Lloyd(frame, mean_square, tol, self.max_iter, report).measured)
-        starts = self._starts(prepared, job.seed)
+        starts = self._starts(prepared, job)
         if isinstance(self.init, str) and self.init == "k-means++" and not prepared.sample_is_all:
             report = reporter(job.progress, "sample")
             weights = survey.sample_weights
             first = on_sample(prepared.sample, weights, tol, self.max_iter, report)
-            found = race(starts, first, on_all, inertia_of, refine="all")
+            refine = "best" if self.n_init is None else "all"
+            found = race(starts, first, on_all, inertia_of, refine)
         else:
             found = race(starts, on_all, None, inertia_of)
         return Learned(found.value, found.name, None)
@@ -212,26 +219,33 @@ class KMeans(Clusterer[FramedRows]):
 
     def _check_parameters(self) -> None:
         self._checked()
-        if self.n_init != 1 and not isinstance(self.init, str):
-            raise UserError("n_init goes with random starts; one array of centroids is one start.")
+        if self.n_init not in (None, 1) and not isinstance(self.init, str):
+            raise UserError(
+                "`n_init` goes with random starts; one array of centroids is one start."
+            )
 
     def _check_centroids(self, n_columns: int) -> None:
         if isinstance(self.init, str):
             return
         shape, wanted = np.shape(self.init), (self.n_clusters, n_columns)
         if shape != wanted:
-            raise UserError(f"init must have shape {wanted}, a centroid a row, not {shape}.")
+            raise UserError(f"`init` must have shape {wanted}, a centroid a row, not {shape}.")
         if not np.isfinite(np.asarray(self.init, dtype=np.float64)).all():
-            raise UserError("init must be finite, but holds NaN or infinite values.")
+            raise UserError("`init` must be finite, but holds NaN or infinite values.")
 
-    def _starts(self, prepared: FramedRows, seed: int) -> list[Named[Run]]:
+    def _starts(self, prepared: FramedRows, job: Job) -> list[Named[Run]]:
         """The centroids to begin from."""
-        frame, survey = prepared.frame, prepared.survey
+        frame, survey, seed = prepared.frame, prepared.survey, job.seed
+        if job.start is not None:
+            labels, heavy = job.start.label_pipeline()(survey.sample), survey.sample_weights
+            centres = centroids_of(prepared.sample, heavy, labels, self.n_clusters, seed)
+            return [Named(GIVEN_MODEL, Run(centres=centres))]
         if not isinstance(self.init, str):
             given = frame.moved(np.asarray(self.init, dtype=np.float64))
             return [Named("given", Run(centres=given))]
         k, init = self.n_clusters, self.init
-        names = [init if self.n_init == 1 else f"{init} {i + 1}" for i in range(self.n_init)]
+        count = self.n_init or (TEN if init == STARTS[0] else 1)
+        names = [init if count == 1 else f"{init} {i + 1}" for i in range(count)]
         sample, weights = prepared.sample, survey.sample_weights
         rng = np.random.default_rng([seed, 5])
         starts = []
@@ -267,6 +281,9 @@ class KMeans(Clusterer[FramedRows]):
     def _summary(self) -> str:
         return f"{self.n_iter_} steps, inertia {self.inertia_:.6g}"
 
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
+
     def transform(self, X: TableLike) -> PerRow:
         """Distances of every row to all centroids, in scaled columns."""
         return super().transform(X)
@@ -281,13 +298,15 @@ def frame_of(survey: Survey, scale: str | None, rows: Rows) -> Frame:
     dtype = np.dtype(np.float32 if rows.dtype == np.float32 and not rows.sparse else np.float64)
     nothing = np.empty(0)
     views = rows.views.values()
-    scaling = evened(scaling_of(survey, scale, 1, views, rows.together), survey, views)
+    own = scaling_of(survey, scale, 1, views, rows.together)
+    plain = scale is None or (not rows.views and bool(np.isin(own.factor, (0.0, 1.0)).all()))
+    scaling = evened(own, survey, views)
     if rows.sparse:  # a shift would make them dense, and distances do not depend on it
-        return Frame(nothing, nothing if scale is None else scaling.factor, dtype)
+        return Frame(nothing, nothing if plain else scaling.factor, dtype)
     variance = survey.deviation / survey.count
-    if scale is None and np.sum(survey.mean**2) <= SMALL_OFFSET[dtype] * np.sum(variance):
+    if plain and np.sum(survey.mean**2) <= SMALL_OFFSET[dtype] * np.sum(variance):
         return Frame(nothing, nothing, dtype)
-    factor = np.ones_like(scaling.factor) if scale is None else scaling.factor
+    factor = np.ones_like(scaling.factor) if plain else scaling.factor
     shift = scaling.shift.astype(dtype).astype(np.float64)
     return Frame(shift, factor.astype(dtype).astype(np.float64), dtype)
 

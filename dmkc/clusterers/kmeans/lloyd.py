@@ -174,6 +174,19 @@ def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarr
     return centres
 
 
+def centroids_of(
+    rows: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int, seed: int
+) -> np.ndarray:
+    """Means of given clusters of rows in memory; an empty one begins as k-means++ does."""
+    sizes = np.bincount(labels, weights, minlength=k)
+    sums = np.zeros((k, rows.shape[1]))
+    np.add.at(sums, labels, rows * weights[:, None])
+    means = sums / np.where(sizes > 0, sizes, 1.0)[:, None]
+    if sizes.all():
+        return means
+    return np.where(sizes[:, None] > 0, means, seeded(rows, weights, k, seed))
+
+
 def oversampled(rows: RowSet, frame: Frame, first: np.ndarray, k: int, seed: int) -> np.ndarray:
     """k rows by k-means|| (Bahmani et al., 2012): rounds of far rows, weighted, then k-means++.
 

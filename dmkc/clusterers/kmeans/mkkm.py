@@ -107,7 +107,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         weights: str = "mkkm",
         penalty: float | None = None,
         normalise: str = "cosine",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         rank: int | None = None,
         landmarks: str | np.ndarray = "uniform",
         max_features: int = 2048,
@@ -148,7 +148,7 @@ class MultipleKernelKMeans(PartitionClusterer):
         common, own = super()._own_settings(n_rows), self._checked()
         weights, penalty = own["weights"], own["penalty"]
         if penalty is not None and weights != "mkkm-mr":
-            raise UserError(f'penalty goes with weights="mkkm-mr", not with {weights!r}.')
+            raise UserError(f'`penalty` goes with `weights="mkkm-mr"`, not with {weights!r}.')
         penalty = 1.0 if penalty is None else penalty
         return MkkmSettings(**vars(common), weights=weights, penalty=penalty)
 

@@ -30,6 +30,7 @@ from dmkc.clusterers.kmeans.embedded import (
     from_runs,
 )
 from dmkc.clusterers.kmeans.lloyd import Run, reporter
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.model import size_order
 from dmkc.clusterers.prepare import FeatureSettings, Prepared
 from dmkc.clusterers.rowset import RowSet
@@ -178,6 +179,7 @@ class EmbeddedClusterer(KernelClusterer):
     feature_mode: str
     store_path: str | None
     _has_scores = False
+    _scored = "sum"
     _rounds = "iterations"
     _minimised = "inertia"
 
@@ -200,6 +202,7 @@ class EmbeddedClusterer(KernelClusterer):
             job.own.n_init,
             job.seed,
             job.progress,
+            None if job.start is None else job.start.label_pipeline()(prepared.survey.sample),
         )
         partition = relaxed.partition
         fit = PartitionFit(
@@ -248,6 +251,9 @@ class EmbeddedClusterer(KernelClusterer):
         self.kernel_weights_ = np.full(n_kernels, 1.0 / n_kernels)
         self.objective_ = self.inertia_ = 0.0
         self.objectives_, self.captured_ = np.zeros(0), 1.0
+
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
 
     def transform(self, X: TableLike) -> PerRow:
         """Every row's coordinates in the space in which k-means found the clusters."""
@@ -326,7 +332,7 @@ class PartitionClusterer(EmbeddedClusterer):
         if reduction.size < k:
             raise UserError(
                 f"The kernels have only {reduction.size} directions on these rows, too few for "
-                f"{k} clusters: choose other kernels, or increase rank."
+                f"{k} clusters: choose other kernels, or increase `rank`."
             )
         partition = self._partition(reduction, own, job)
         coefficients, unit_rows, mean_square = self._coordinates(reduction, partition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class SpectralClustering(EmbeddedClusterer):
             """How many anchors there are, about; with fewer than twice as many rows, the rows are
             the anchors.  Or the anchors themselves, one a row.""",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         shared.K_MEANS_STARTS,
         shared.SAMPLE_ROWS.but(
             text="Size of the uniform sample on which anchors and starts are found."
@@ -158,6 +158,12 @@ class SpectralClustering(EmbeddedClusterer):
         own = self._checked()
         fewest, most = shared.cluster_range(own["n_clusters"], n_rows)
         return SpectralSettings(fewest, False, own["n_init"], 0, self.tol, self.max_iter, most)
+
+    def _begin(self, job: Job) -> Job:
+        if job.start is None:
+            return job
+        k = job.start.n_clusters
+        return replace(job, own=replace(job.own, n_clusters=k, most_clusters=k))
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         own = self._checked()

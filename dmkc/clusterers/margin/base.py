@@ -12,6 +12,7 @@ import numpy as np
 from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
 from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
@@ -43,6 +44,7 @@ class MarginClusterer(KernelClusterer):
     """Base of clusterers that look for the widest margin."""
 
     _has_margin = True
+    _scored = "mean"
     C: float | None
     balance: Any
     norm: float
@@ -85,7 +87,7 @@ class MarginClusterer(KernelClusterer):
         C = DEFAULT_ADAPTIVE_C if given is None else given
         if C <= 1:
             raise UserError(
-                f"C must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
+                f"`C` must exceed 1 with an adaptive threshold (1 / C is the share of rows inside "
                 f"the margin), but is {self.C!r}."
             )
         return C
@@ -95,12 +97,12 @@ class MarginClusterer(KernelClusterer):
             return DEFAULT_BALANCE[self.threshold] if m <= 2 else None
         if limit is not None and m > 2:
             raise UserError(
-                "balance bounds the mean score of two clusters; for more clusters rows are "
-                "weighted by cluster instead: leave balance out."
+                "`balance` bounds the mean score of two clusters; for more clusters rows are "
+                "weighted by cluster instead: leave `balance` out."
             )
         if adaptive_C is not None and m <= 2 and (limit is None or limit >= 1 - 1 / adaptive_C):
             raise UserError(
-                f"With an adaptive threshold balance must be a number below 1 - 1 / C = "
+                f"With an adaptive threshold `balance` must be a number below 1 - 1 / C = "
                 f"{1 - 1 / adaptive_C:.3g}, not {self.balance!r}: one large cluster would have no "
                 "largest margin."
             )
@@ -109,20 +111,24 @@ class MarginClusterer(KernelClusterer):
     def _learn(self, prepared: Prepared, job: Job) -> MarginLearned | None:
         n = prepared.rows.n_rows
         low, high = shared.cluster_range(self.n_clusters, n)
+        init, settings = self.init, job.own
+        if job.start is not None:
+            init, low = job.start, job.start.n_clusters
+            high, settings = low, self._settings(low)
         if low < high and not isinstance(self.n_clusters, str):
             check_range(high, n)
         if high == 1:
             return None
-        m, settings, scores, seed = high, job.own, None, job.seed
+        m, scores, seed = high, None, job.seed
         if low < high:
-            job.progress.say(f"choosing a number of clusters between {low} and {high}")
+            job.progress.begin(f"choosing a number of clusters between {low} and {high}")
             choice = choose_number(prepared, self._labeler(seed), low, high, seed)
             m, settings, scores = (
                 choice.n_clusters,
                 self._settings(choice.n_clusters),
                 choice.scores,
             )
-        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        init = init if job.subset is None else job.subset.restricted(init)
         learned = learn(prepared, settings, m, init, self.n_init, self.refine, seed, job.progress)
         return replace(learned, selection=scores)
 
@@ -169,6 +175,9 @@ class MarginClusterer(KernelClusterer):
         self.kernel_weights_ = self.model_.kernel_weights
         self.objective_, self.threshold_, self.C_, self.selection_ = 0.0, 1.0, 0.0, None
         self.balance_ = None
+
+    def _losses(self) -> Pipeline:
+        return self.model_.shortfall_pipeline()
 
     def _facts(self) -> Facts:
         open_C = self.threshold == "unit" and self.C in (None, "auto")

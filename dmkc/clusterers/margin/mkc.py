@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dmkc.clusterers.answered import checked_answers, keep_answers
 from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
@@ -141,7 +142,7 @@ class MultipleKernelClustering(MarginClusterer):
         n_clusters: Any = 2,
         *,
         kernels: Any = None,
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: Any = None,
         balance: Any = "default",
         norm: float = 2.0,
@@ -196,23 +197,36 @@ class MultipleKernelClustering(MarginClusterer):
         return chosen[0]["kernels"] if chosen else None
 
     def fit(
-        self, X: TableLike, y: PerRow = None, sample_weight: PerRow = None, answers: Any = ()
+        self,
+        X: TableLike,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        start: Any = None,
+        answers: Any = (),
     ) -> MultipleKernelClustering:
         """Cluster the rows of `X`; `y` is ignored.
 
-        With `sample_weight` a row of weight 3 counts as three equal rows.  `answers`, a list of
-        (row, row, whether they belong together), guide the choice of parameters that are "auto".
+        With `sample_weight` a row of weight 3 counts as three equal rows.  With `start`, a fitted
+        estimator or the path of a model file, the fit begins from the clusters that it sees in X.
+        `answers`, a list of
+        (row, row, whether they belong together), guide the choice of parameters that are "auto",
+        and `labels_` keeps them.
         """
+        known = checked_answers(answers)
         values = [getattr(self, name) for name in self.selectable]
         if not any(isinstance(value, str) and value == "auto" for value in values):
-            if len(answers):
-                raise UserError('answers settle a choice: leave a parameter "auto".')
-            super().fit(X, sample_weight=sample_weight)
+            super().fit(X, sample_weight=sample_weight, start=start)
             self.confidence_, self.alternatives_ = None, None
+            keep_answers(self, X, known)
             return self
+        if start is not None:
+            raise UserError(
+                "A fit that begins from a model chooses nothing: give scale, kernels, C and "
+                "balance, or leave start out."
+            )
         from dmkc.selection.run import select  # which makes estimators of this class
 
-        found = select(X, self, answers=answers, sample_weight=sample_weight)
+        found = select(X, self, answers=known, sample_weight=sample_weight)
         settled = found.estimator().fit(X, sample_weight=sample_weight)
         for name, value in vars(settled).items():
             if name.endswith("_") and not name.startswith("_"):
@@ -222,6 +236,7 @@ class MultipleKernelClustering(MarginClusterer):
         self.start_ = found.best.start
         self.history_ = [record | {"start": self.start_} for record in settled.history_]
         self.n_scans_ = 1 + settled.n_scans_
+        keep_answers(self, X, known)
         return self
 
     def _choice(self) -> Choice | None:

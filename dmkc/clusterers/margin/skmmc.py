@@ -99,7 +99,7 @@ class SparseKernelMMC(MarginClusterer):
             squared distance.  {shared.NAMES}  Of several the weights are learned, as in
             `MultipleKernelClustering`.  basis="sparse" takes one Gaussian kernel.""",
         ),
-        shared.SCALE.but(default="if-mixed"),
+        shared.SCALE,
         Parameter(
             "C",
             Number(above=0, none=True),
@@ -233,7 +233,7 @@ class SparseKernelMMC(MarginClusterer):
         if self.basis == "sparse":
             self._check_sparse()
         elif self.vectors_per_cut != 1:
-            raise UserError('vectors_per_cut goes with basis="sparse".')
+            raise UserError('`vectors_per_cut` goes with `basis="sparse"`.')
         return settings
 
     def _settings(self, m: int) -> MarginSettings:
@@ -244,22 +244,22 @@ class SparseKernelMMC(MarginClusterer):
         kernels = as_bank(self._bank())
         if len(kernels) != 1 or not kernels[0].has_pre_images:
             raise UserError(
-                'basis="sparse" needs one Gaussian kernel, because the iteration for pre-images '
-                f'holds for that one only, not {list(kernels)}; use basis="nystrom".'
+                '`basis="sparse"` needs one Gaussian kernel, because the iteration for pre-images '
+                f'holds for that one only, not {list(kernels)}; use `basis="nystrom"`.'
             )
         if self.n_clusters not in (1, 2):
             raise UserError(
-                'basis="sparse" makes pre-images for two clusters; use basis="nystrom" for '
-                f"n_clusters={self.n_clusters!r}."
+                '`basis="sparse"` makes pre-images for two clusters; use `basis="nystrom"` for '
+                f"`n_clusters={self.n_clusters!r}`."
             )
         if not isinstance(self.landmarks, str) or self.landmarks != "uniform":
-            raise UserError('basis="sparse" makes its own landmarks; leave landmarks out.')
+            raise UserError('`basis="sparse"` makes its own landmarks; leave `landmarks` out.')
         items = [] if self.n_clusters == 1 else check_init(self.init, 2)
         unfit = [item for item in items if isinstance(item, str) and item in FEATURE_KINDS]
         if unfit:
             raise UserError(
-                f'init={unfit[0]!r} needs features, which basis="sparse" does not have to begin '
-                'with; use "k-means", "random" or labels.'
+                f'`init={unfit[0]!r}` needs features, which `basis="sparse"` does not have to '
+                'begin with; use "k-means", "random" or labels.'
             )
 
     def _bank(self) -> Any:
@@ -272,7 +272,8 @@ class SparseKernelMMC(MarginClusterer):
         settings = super()._features(job)
         if self.basis != "sparse" or self.n_clusters == 1:
             return settings
-        init = self.init if job.subset is None else job.subset.restricted(self.init)
+        init = self.init if job.start is None else job.start
+        init = init if job.subset is None else job.subset.restricted(init)
         pursuit = PursuitSettings(job.own, self.vectors_per_cut, settings.rank)
         chooser = PreImages(pursuit, init, self.n_init, job.seed)
         return replace(settings, landmarks=chooser)

@@ -61,9 +61,11 @@ def check_starts(init: Any, n_clusters: int, constrained: bool, n_rows: int | No
     items = list(init) if isinstance(init, (list, tuple)) else [init]
     own, others = _parted(items)
     if LINKS in own and (n_clusters != 2 or not constrained):
-        raise UserError('init="links" is for two clusters and needs must_link or cannot_link.')
+        raise UserError(
+            '`init="links"` is for two clusters and needs `must_link` or `cannot_link`.'
+        )
     if RELAXATION in own and n_clusters != 2:
-        raise UserError('init="relaxation" is for two clusters.')
+        raise UserError('`init="relaxation"` is for two clusters.')
     return [*own, *(check_init(others, n_clusters, n_rows) if others or not own else [])]
 
 

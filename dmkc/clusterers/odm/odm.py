@@ -14,20 +14,21 @@ from dmkc.clusterers.base import (
 )
 from dmkc.clusterers.estimator import Facts, landmarks_fact
 from dmkc.clusterers.labelling import Known
+from dmkc.clusterers.losses import Then
 from dmkc.clusterers.model import KernelModel, ScoreSpace
 from dmkc.clusterers.odm.constrained import Rules, constrained_weights
 from dmkc.clusterers.odm.distribution import DistributionSettings
 from dmkc.clusterers.odm.learn import DistributionLearned, Learner, check_starts
-from dmkc.clusterers.parameters import Flag, Number, Other, Parameter, shared
+from dmkc.clusterers.parameters import Flag, Number, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
 from dmkc.constraints.linked import read_constraints, warn_of_few
 from dmkc.data import Rows, check_weights
 from dmkc.errors import UserError
 from dmkc.kernels import FeatureMap
+from dmkc.scan.distribution import LossShape
 from dmkc.typing import MaybeClient, PerRow, RandomState
 
-LINKS = Other(noun="links, path", shown="FILE", none=True)
 SHARE = Number(least=0, most=1)
 
 
@@ -38,6 +39,21 @@ class OwnSettings:
     settings: DistributionSettings
     init: list[Any]
     rules: Rules | None = None
+
+
+@dataclass(frozen=True)
+class OwnLoss:
+    """The loss of every row under the cluster that its scores put it in."""
+
+    theta: float
+    nu: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        shape, found = LossShape(self.theta, self.nu, 1.0, 1.0), scores.astype(np.float64)
+        if found.ndim == 1:
+            return shape.of(np.abs(found))
+        own = found.argmax(axis=1)[:, None] == np.arange(found.shape[1])
+        return shape.of(np.where(own, found, -found)).sum(axis=1)
 
 
 class MarginDistributionClustering(KernelClusterer):
@@ -90,18 +106,12 @@ class MarginDistributionClustering(KernelClusterer):
     """
 
     _has_margin = True
+    _scored = "mean"
     summary = "evenly wide margins that keep must-links and cannot-links"
     declared = (
         shared.N_CLUSTERS,
-        Parameter(
-            "must_link",
-            LINKS,
-            None,
-            """Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV,
-            .npy or Zarr file.  Rows are named by their numbers, or by their labels where X has an
-            index.""",
-        ),
-        Parameter("cannot_link", LINKS, None, "Pairs of rows that are in different clusters."),
+        shared.MUST_LINK,
+        shared.CANNOT_LINK,
         Parameter(
             "hard",
             Flag(),
@@ -181,7 +191,7 @@ class MarginDistributionClustering(KernelClusterer):
         penalty: float = 1.0,
         constraint_share: float = 0.95,
         kernels: Any = "gaussian",
-        scale: str | None = "standard",
+        scale: str | None = "if-mixed",
         C: float = 100.0,
         theta: float = 0.3,
         nu: float = 0.5,
@@ -234,10 +244,10 @@ class MarginDistributionClustering(KernelClusterer):
 
     def _own_settings(self, n_rows: int | None) -> OwnSettings:
         if self.hard and self.penalty != 1.0:
-            raise UserError("penalty is what violated pairs cost, and goes with hard=False.")
+            raise UserError("`penalty` is what violated pairs cost, and goes with `hard=False`.")
         constrained = self.must_link is not None or self.cannot_link is not None
         if not constrained and (not self.hard or self.constraint_share != 0.95):
-            raise UserError("hard and constraint_share go with must_link or cannot_link.")
+            raise UserError("`hard` and `constraint_share` go with `must_link` or `cannot_link`.")
         return self._settings(constrained, n_rows)
 
     def _settings(self, constrained: bool, n_rows: int | None) -> OwnSettings:
@@ -266,7 +276,7 @@ class MarginDistributionClustering(KernelClusterer):
         if found is None:
             return replace(job, own=self._settings(False, job.rows.n_rows))
         if m == 1 and len(found.cannot) and self.hard:
-            raise UserError("cannot_link needs at least two clusters, but n_clusters is 1.")
+            raise UserError("`cannot_link` needs at least two clusters, but `n_clusters` is 1.")
         if m == 1:
             return job
         rules = Rules.of(found, container, m, self.hard)
@@ -283,6 +293,8 @@ class MarginDistributionClustering(KernelClusterer):
         own: OwnSettings = job.own
         if self.n_clusters == 1:
             return None
+        if job.start is not None:
+            own = replace(own, init=[job.start])
         if job.subset is not None:
             own = replace(own, init=job.subset.restricted(own.init))
         return self._learner(job, own).learn(prepared, job.sample_weight)
@@ -335,6 +347,12 @@ class MarginDistributionClustering(KernelClusterer):
         labels = all_rows.collect(pipeline.answer, "labels")
         labels[rows.constrained] = fixed
         return rows.container.wrap(labels)
+
+    def _losses(self) -> labelling.Pipeline:
+        scores = self.model_.score_pipeline()
+        if self.n_clusters_ == 1:
+            return self.model_.shortfall_pipeline()
+        return labelling.Pipeline(scores.plan, Then(scores.answer, OwnLoss(self.theta, self.nu)))
 
     def _facts(self) -> Facts:
         rows = len(self.constrained_rows_)

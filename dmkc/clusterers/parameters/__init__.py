@@ -87,7 +87,7 @@ class OneOf(Kind):
         close = difflib.get_close_matches(str(value), self.words, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         known = ", ".join([*map(repr, self.words), *(["None"] * self.none)])
-        raise UserError(f"{name} must be one of {known}, not {value!r}.{hint}")
+        raise UserError(f"`{name}` must be one of {known}, not {value!r}.{hint}")
 
     def _parse(self, name: str, text: str) -> Any:
         return self._check(name, text)
@@ -125,9 +125,9 @@ class Integer(Kind):
 
     def _check(self, name: str, value: Any) -> int:
         if not is_whole(value, self.flags) or value < self.least:
-            raise UserError(f"{name} must be an integer of at least {self.least}, not {value!r}.")
+            raise UserError(f"`{name}` must be an integer of at least {self.least}, not {value!r}.")
         if value > self.most:
-            raise UserError(f"{name} must be an integer of at most {self.most}.")
+            raise UserError(f"`{name}` must be an integer of at most {self.most}.")
         return int(value)
 
     def _parse(self, name: str, text: str) -> int:
@@ -165,8 +165,8 @@ class IntegerOrRange(Kind):
                 return int(value[0]), int(value[1])
         words = ", ".join(f'"{word}"' for word in self.words)
         raise UserError(
-            f"{name} must be an integer of at least 1, a range such as (2, 8) that begins at 2 or "
-            f"more, or {words}, not {value!r}."
+            f"`{name}` must be an integer of at least 1, a range such as (2, 8) that begins at 2 "
+            f"or more, or {words}, not {value!r}."
         )
 
     def _parse(self, name: str, text: str) -> int | list[int]:
@@ -187,7 +187,7 @@ class Integers(Kind):
     def _check(self, name: str, value: Any) -> tuple[int, ...]:
         items = list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
         if not items:
-            raise UserError(f"{name} must name at least one layer.")
+            raise UserError(f"`{name}` must name at least one layer.")
         return tuple(Integer(least=self.least).check(name, item) for item in items)
 
     def _parse(self, name: str, text: str) -> list[int]:
@@ -215,15 +215,17 @@ class Number(Kind):
         low = self.least if self.above is None else self.above
         if not fine or value < low or value == self.above:
             bound = "at least" if self.above is None else "greater than"
-            raise UserError(f"{name} must be a number {bound} {low:g}, not {value!r}.")
+            raise UserError(f"`{name}` must be a number {bound} {low:g}, not {value!r}.")
         most = MOST_NUMBER if self.most is None else self.most
         if value > most and np.isfinite(float(value)):
-            raise UserError(f"{name} must be a number between {low:g} and {most:g}, not {value!r}.")
+            raise UserError(
+                f"`{name}` must be a number between {low:g} and {most:g}, not {value!r}."
+            )
         return float(value)
 
     def _parse(self, name: str, text: str) -> float:
         if not _is_number(text):
-            raise UserError(f"{name} must be a number, not {text!r}.")
+            raise UserError(f"`{name}` must be a number, not {text!r}.")
         return float(text)
 
 
@@ -240,7 +242,7 @@ class RowsOrShare(Kind):
         if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1:
             return float(value)
         raise UserError(
-            f"{name} must be a number of rows or a share between 0 and 1, not {value!r}."
+            f"`{name}` must be a number of rows or a share between 0 and 1, not {value!r}."
         )
 
     def _parse(self, name: str, text: str) -> int | float:
@@ -257,7 +259,7 @@ class Flag(Kind):
 
     def _check(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool | np.bool_):
-            raise UserError(f"{name} must be True or False, not {value!r}.")
+            raise UserError(f"`{name}` must be True or False, not {value!r}.")
         return bool(value)
 
     def _parse(self, name: str, text: str) -> bool:
@@ -274,9 +276,9 @@ class Seed(Kind):
     def _check(self, name: str, value: Any) -> Any:
         if isinstance(value, Integral):
             if value < 0:
-                raise UserError(f"{name} must not be negative, but is {value}.")
+                raise UserError(f"`{name}` must not be negative, but is {value}.")
         elif not isinstance(value, np.random.RandomState | np.random.Generator):
-            raise UserError(f"{name} must be None, an integer or a generator, not {value!r}.")
+            raise UserError(f"`{name}` must be None, an integer or a generator, not {value!r}.")
         return value
 
     def _parse(self, name: str, text: str) -> int:
@@ -340,7 +342,7 @@ def whole_number(text: str, name: str = "") -> int:
     except ValueError:
         pass
     if not _is_number(text) or not float(text).is_integer():
-        given = f"{name} is given as {text!r}, which" if name else repr(text)
+        given = f"`{name}` is given as {text!r}, which" if name else repr(text)
         raise UserError(f"{given} is not a whole number.")
     return int(float(text))
 

@@ -41,11 +41,12 @@ TWELVE = KERNELS.but(
 SCALE = Parameter(
     "scale",
     OneOf(SCALES, none=True),
-    "standard",
+    "if-mixed",
     """What columns are divided by: their standard deviation, their range, or nothing; "if-mixed" is
     the first where columns seem to have different units (the largest standard deviation is more
-    than five times the median) and nothing where they share one, such as pixels.  They are always
-    shifted to mean zero.""",
+    than five times the median; for a column of two values half its range is taken) and nothing
+    where they share one, such as pixels, or have been scaled already.  They are always shifted to
+    mean zero.""",
 )
 NORM = Parameter(
     "norm",
@@ -67,6 +68,17 @@ LANDMARKS = Parameter(
     OneOfOrRows(LANDMARK_CHOICES),
     "uniform",
     "Where the maps are anchored: sampled rows, centroids, or these rows.",
+)
+_LINKS = Other(noun="links, path", shown="FILE", none=True)
+MUST_LINK = Parameter(
+    "must_link",
+    _LINKS,
+    None,
+    """Pairs of rows that are in one cluster: a table of two columns, or the path of a CSV, .npy or
+    Zarr file.  Rows are named by their numbers, or by their labels where X has an index.""",
+)
+CANNOT_LINK = Parameter(
+    "cannot_link", _LINKS, None, "Pairs of rows that are in different clusters."
 )
 INIT = Parameter("init", Starts(), "auto", "Starts.")
 N_INIT = Parameter(

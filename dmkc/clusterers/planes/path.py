@@ -108,5 +108,5 @@ def _values(
         return np.geomspace(WEAKEST * top, top, n_values)
     values = np.sort(np.atleast_1d(np.asarray(c2, dtype=np.float64)))
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)) or values[0] < 0:
-        raise UserError("c2 must be one or more numbers of at least 0.")
+        raise UserError("`c2` must be one or more numbers of at least 0.")
     return values

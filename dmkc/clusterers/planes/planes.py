@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dmkc.clusterers.base import Job, KernelClusterer
 from dmkc.clusterers.estimator import Facts, Picture
+from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Integer, Number, OneOf, Parameter, shared
 from dmkc.clusterers.planes.learn import (
@@ -90,6 +91,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
     """
 
     summary = "clusters near planes of their own, and the columns that matter"
+    _scored = "mean"
     declared = (
         shared.N_CLUSTERS,
         Parameter(
@@ -127,7 +129,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
             ``dmkc.kernels.per_column(d)`` is a bank with a Gaussian of each of d columns, which
             selects whole columns (a rank of about 8 will do).""",
         ),
-        shared.SCALE.but(default="minmax"),
+        shared.SCALE,
         Parameter(
             "min_share",
             Number(least=0),
@@ -183,7 +185,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         loss: str = "hinge",
         planes: str = "joint",
         kernels: Any = None,
-        scale: str | None = "minmax",
+        scale: str | None = "if-mixed",
         min_share: float = 0.02,
         rank: int = 100,
         landmarks: str | np.ndarray = "uniform",
@@ -234,7 +236,7 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         if m > 1:
             check_init(self.init, m, n_rows)
         if smallest * m >= 1:
-            raise UserError(f"min_share must be below 1 / n_clusters, but is {smallest:g}.")
+            raise UserError(f"`min_share` must be below 1 / `n_clusters`, but is {smallest:g}.")
         course = Course(
             tol=own["tol"], max_iter=own["max_iter"], smallest=smallest, solver=own["solver"]
         )
@@ -270,9 +272,11 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _feature_settings(self, seed: int) -> FeatureSettings:
         settings = super()._feature_settings(seed)
+        # what weights cost depends on the unit of the columns
+        settings = replace(settings, unit_range=settings.scale == "if-mixed")
         if self.kernels is None:
             if not isinstance(self.landmarks, str):
-                raise UserError("landmarks go with kernels: without these there are none.")
+                raise UserError("`landmarks` go with `kernels`: without these there are none.")
             return replace(settings, rank=1)
         return settings
 
@@ -284,6 +288,8 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
 
     def _starts(self, prepared: Prepared, job: Job) -> Any:
         """The starts on the rows that are trained on."""
+        if job.start is not None:
+            return job.start
         if isinstance(self.init, str) and self.init == "auto":
             wide = ["few-columns"] if prepared.standardised.shape[1] >= WIDE_ROWS else []
             kernels = self._kernels()
@@ -342,6 +348,9 @@ class NonparallelPlaneClustering(SelectsColumns, KernelClusterer):
         sizes = [group_sizes(np.abs(w), offsets) for w in self.planes_]
         self.synchronisation_ = synchronisation(np.array(sizes)) if sizes else 1.0
         self.cosines_ = cosines(self.planes_)
+
+    def _losses(self) -> Pipeline:
+        return self.model_.distance_pipeline()
 
     def _summary(self) -> str:
         selected = f"{len(self.selected_features_)} of {len(self.feature_importances_)}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dmkc.clusterers import labelling
@@ -18,7 +19,7 @@ from dmkc.kernels.tiles import check_finite
 from dmkc.typing import PerRow, TableLike
 
 
-class SelectsColumns:
+class SelectsColumns(TransformerMixin):
     """What a feature selector of scikit-learn has, for clusterers with `feature_importances_`.
 
     The importance of a column is its largest absolute weight in any plane, after scaling; columns
@@ -29,7 +30,7 @@ class SelectsColumns:
     selects_columns_: bool
 
     def get_support(self, indices: bool = False) -> np.ndarray:
-        """Which columns (or components, with kernels through landchosen) are selected."""
+        """Which columns (or components, with kernels through landmarks) are selected."""
         check_is_fitted(self)
         mask = self.feature_importances_ > 0
         return np.flatnonzero(mask) if indices else mask
@@ -37,20 +38,21 @@ class SelectsColumns:
     def transform(self, X: TableLike) -> PerRow:
         """The selected columns of `X`, in the form of `X`.
 
-        With kernels through landchosen selection acts on components, and these are returned.
+        With kernels through landmarks selection acts on components, and these are returned.
         """
+        X = self._in_numbers(X)  # type: ignore[attr-defined]
         rows: Rows = self._new_rows(X)  # type: ignore[attr-defined]
-        chosen = self.get_support(indices=True)
+        chosen, names = self.get_support(indices=True), list(self.get_feature_names_out())
         if not len(chosen):
-            warnings.warn("No column is selected: decrease c2.", stacklevel=2)
+            warnings.warn("No column is selected: decrease c2.", stacklevel=3)
         if self.selects_columns_:
             if rows.in_memory:
                 _check_finite(rows)
-            return take_columns(X, rows, chosen)
+            return take_columns(X, rows, chosen, names)
         model = self.model_  # type: ignore[attr-defined]
         pipeline = model.component_pipeline(chosen)
         kind = model.features.plan.dtype
-        return labelling.apply(rows, pipeline, kind, len(chosen), name="component")
+        return labelling.apply(rows, pipeline, kind, len(chosen), "component", columns=names)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`."""
@@ -60,10 +62,14 @@ class SelectsColumns:
         return np.array([f"component{i}" for i in self.get_support(indices=True)], dtype=object)
 
 
-def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray) -> Any:
-    """Some columns of an input that `as_rows` has accepted, in the input's own form."""
+def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray, names: list[str]) -> Any:
+    """Some columns of an input that `as_rows` has accepted, in the input's own form.
+
+    Frames have names; xarray's columns keep their own coordinates.
+    """
     if hasattr(X, "iloc"):
-        return X.iloc[:, chosen.tolist()]
+        some = X.iloc[:, chosen.tolist()]
+        return some.rename(columns=dict(zip(some.columns, names, strict=True)))
     if sp.issparse(X):
         return X.tocsr()[:, chosen]
     if is_of(X, "zarr", "Array"):
@@ -74,10 +80,11 @@ def take_columns(X: TableLike, rows: Rows, chosen: np.ndarray) -> Any:
         return X[:, chosen]
     if rows.container.lazy:
         blocks = rows.blocks(block_rows(rows))
-        return labelling.lazily(blocks, _Taker(chosen), rows.dtype, len(chosen))
+        found = labelling.lazily(blocks, _Taker(chosen), rows.dtype, len(chosen))
+        return rows.container.wrap(found, "column", names)
     (whole,) = rows.blocks(rows.n_rows)
     assert not isinstance(whole, Lazy)  # lists and views in memory
-    return rows.container.wrap(_Taker(chosen)(whole.load()), name="column")
+    return rows.container.wrap(_Taker(chosen)(whole.load()), "column", names)
 
 
 def _check_finite(rows: Rows) -> None:

@@ -155,8 +155,8 @@ def _grown(problem: PlaneProblem, sums: PlaneSums, alive: np.ndarray, more: int)
     columns = np.concatenate([np.arange(edges[g], edges[g + 1]) for g in chosen])
     if len(columns) > LARGEST:
         raise UserError(
-            f"At this c2 ({problem.c2:g}) more than {LARGEST} features would get weights, which is "
-            "too many to work on at once: increase c2."
+            f"At this `c2` ({problem.c2:g}) more than {LARGEST} features would get weights, which "
+            "is too many to work on at once: increase `c2`."
         )
     return columns
 

@@ -69,9 +69,10 @@ class DirectionClustering(KernelClusterer):
         if m == 1:
             return None
         phi = features.features(sample.stored) * sample.weights[:, None]
+        init = "auto" if job.start is None else job.start  # an earlier model to begin from
         starts = [
             Named(start.name, unit([phi[start.labels == c].sum(axis=0) for c in range(m)]))
-            for start in starts_on_sample(prepared, "auto", 1, m, job.seed)
+            for start in starts_on_sample(prepared, init, 1, m, job.seed)
         ]
 
         def begin(name, directions):
