@@ -72,6 +72,9 @@ class Surface(Protocol):
     def opened(self, lock: threading.RLock) -> contextlib.AbstractContextManager[None]:
         """Whatever must be so while it is drawn on; `lock` is held by whoever draws."""
 
+    def prepare(self) -> None:
+        """Whatever takes a while, before it is first drawn on; nobody waits for it."""
+
     def line(self, text: str) -> None:
         """A line that stays."""
 
@@ -204,11 +207,13 @@ class Display:
         threading.Thread(target=context.run, args=(self._ticking,), daemon=True).start()
 
     def _ticking(self) -> None:
-        while not self._over.wait(TICK_SECONDS):
-            try:
+        # A terminal that is gone is none of the work's business, which goes on unseen.
+        with contextlib.suppress(Exception):
+            if not self._over.wait(TICK_SECONDS):
+                self.surface.prepare()
+            while not self._over.is_set():
                 self.tick()
-            except Exception:  # such as a terminal that is gone: the work goes on unseen
-                return
+                self._over.wait(TICK_SECONDS)
 
     def close(self) -> None:
         """Nothing is written from now on."""

@@ -63,6 +63,10 @@ class Panel:
         """Nothing has to be so while it is drawn."""
         return contextlib.nullcontext()
 
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+        return
+
     def line(self, text: str) -> None:
         """Show a sentence above the curves, at once."""
         self._text, self._view = text, ""

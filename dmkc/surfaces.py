@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import threading
@@ -29,6 +30,9 @@ class Plain:
 
     def opened(self, lock: threading.RLock) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
+
+    def prepare(self) -> None:
+        return
 
     def line(self, text: str) -> None:
         self._last = self._now()
@@ -71,6 +75,11 @@ class Terminal:
             yield
         finally:
             sys.stdout, sys.stderr = streams
+
+    def prepare(self) -> None:
+        # Not while the display's lock is held: the thread that works may wait for it in an import.
+        for name in ("console", "live", "progress_bar", "table", "text"):
+            importlib.import_module(f"rich.{name}")
 
     def line(self, text: str) -> None:
         self.clear()

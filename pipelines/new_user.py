@@ -311,7 +311,7 @@ def page(few: list[Done], many: list[Done]) -> None:
         "ids, categories, dates, truth values, missing values, a constant column, three planted "
         "groups. Every step is checked: labels are joined by id, and the adjusted Rand index with "
         f"the groups is at least 0.9 wherever three clusters are asked for. {said} Seconds are "
-        "those of whole commands, with the start of Python.",
+        "those of whole commands, with the start of Python, on a machine that did other things.",
         *(f"- {line}" for line in wrong),
         table(("step", f"seconds, {ROWS:,} rows", f"{MANY_ROWS:,} rows"), rows),
         f"## What was typed and printed, with {ROWS:,} rows",

@@ -186,7 +186,7 @@ class Walk:
 def environment() -> dict[str, str]:
     """This project's code, and a terminal of ordinary width."""
     path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])
-    return os.environ | {"PYTHONPATH": path, "COLUMNS": "90", "PYTHONWARNINGS": "default"}
+    return os.environ | {"PYTHONPATH": path, "COLUMNS": "90"}
 
 
 def _holds(journal: Path) -> bool:

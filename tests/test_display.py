@@ -68,6 +68,9 @@ class Told:
     def opened(self, lock):
         return contextlib.nullcontext()
 
+    def prepare(self):
+        return
+
     def line(self, text):
         self.lines.append(text)
 

@@ -12,8 +12,11 @@ from typing import Any
 from dmkc.cli.rownames import RowNames
 from dmkc.clusterers.answered import Answer, links_of
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.constraints.pairs import row_index
+from dmkc.data import as_rows
 from dmkc.documents import read_bytes
 from dmkc.errors import UserError
+from dmkc.typing import TableLike
 from dmkc.writing import write_text
 
 YES = ("y", "yes", "1", "true", "same")
@@ -45,7 +48,7 @@ def answers_of(args: argparse.Namespace, names: RowNames, may_be_new: bool = Fal
 
 
 def given_answers(
-    cls: type[RowClusterer], values: dict[str, Any], answers: list[Answer]
+    cls: type[RowClusterer], values: dict[str, Any], answers: list[Answer], X: TableLike
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Answers as a method takes them: what is added to its parameters, and to its fit."""
     if not answers:
@@ -53,10 +56,19 @@ def given_answers(
     if "must_link" in cls.parameters():
         if values["must_link"] is not None or values["cannot_link"] is not None:
             raise UserError("--answers and --must-link or --cannot-link name pairs: give one.")
-        return dict(zip(("must_link", "cannot_link"), links_of(answers), strict=True)), {}
+        links = links_of(_by_index(answers, X))
+        return dict(zip(("must_link", "cannot_link"), links, strict=True)), {}
     if not cls.selectable:
         raise UserError("--answers are for --method auto, odm and mkc.")
     return {}, {"answers": answers}
+
+
+def _by_index(answers: list[Answer], X: TableLike) -> list[Answer]:
+    """Answers about rows as links name them: by the index of a frame, where it is of numbers."""
+    index = row_index(as_rows(X).container)
+    if index is None or index.inferred_type != "integer":
+        return answers
+    return [(int(index[i]), int(index[j]), same) for i, j, same in answers]
 
 
 def read_answers(path: str | Path, names: RowNames | None = None) -> list[Answer]:

@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dmkc.cli import results, runs
 from dmkc.cli.answers import add_answers, answers_of, given_answers
 from dmkc.cli.beside import add_beside, columns_beside, truth_of, weights_of
@@ -23,13 +21,11 @@ from dmkc.cli.common import (
     client_of,
     define,
     is_users,
-    kernel_text,
-    print_pairs,
     say,
     sentence,
     voice,
 )
-from dmkc.cli.labels import cluster_sizes, read_labels, write_labels
+from dmkc.cli.labels import read_labels, write_labels
 from dmkc.cli.options import (
     Words,
     add_parameters,
@@ -45,8 +41,9 @@ from dmkc.cli.options import (
 from dmkc.cli.recipes import Table
 from dmkc.cli.rownames import RowNames
 from dmkc.cli.runs import Order, RunLog
+from dmkc.cli.summary import metrics_of, show
 from dmkc.cli.tables import add_input, input_name, open_table
-from dmkc.clusterers.estimator import Facts, RowClusterer
+from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.registry import ESTIMATORS
 from dmkc.data import as_rows
 from dmkc.display import stage
@@ -214,7 +211,7 @@ def _perform(args: argparse.Namespace, order: Order, folder: Path, fresh: bool) 
     cls, values = estimator_of(order)
     earlier = None if args.start is None else load(runs.model_path(args.start))
     table = open_table(args, earlier, columns_beside(args))
-    pairs, more = given_answers(cls, values, answers_of(args, RowNames(table)))
+    pairs, more = given_answers(cls, values, answers_of(args, RowNames(table)), table.X)
     truth, weights = truth_of(args, table), weights_of(args, table)
     shape = results.format_for(args, table)
     results.check_append(args.append, table.source)
@@ -336,14 +333,14 @@ def _write(
         if shape != "zarr":
             results.write_labels_of(model, table, folder, shape, args.append)
             log.info("labels.%s written", shape)
-    found = _metrics(model, folder, n, seconds) | table.facts
+    found = metrics_of(model, folder, n, seconds) | table.facts
     if truth is not None:
         if len(truth) != n:
             raise UserError(f"The truth has {len(truth)} rows, but {n} rows were clustered.")
         found["metrics"] = all_metrics(truth, read_labels(str(folder / "labels.zarr")))
     for name in model._per_row:
         results.place_dropped(folder / f"{name.removesuffix('_')}.zarr", table.source)
-    _show(found, folder)
+    show(found, folder)
     sys.stdout.flush()
     if not args.no_report:
         from dmkc.report import Command, write_report
@@ -368,54 +365,3 @@ def write_stored_labels(labels: PerRow, X: TableLike, path: Path, replace: bool)
     """Write the labels of X; a Dask frame's partitions are counted without labelling them."""
     lengths = as_rows(X).container.row_chunks if hasattr(labels, "to_dask_array") else None
     return write_labels(labels, path, lengths=lengths, replace=replace)
-
-
-def _metrics(model: RowClusterer, folder: Path, n: int, seconds: float) -> dict[str, Any]:
-    sizes, noise = cluster_sizes(folder / "labels.zarr")
-    found = {
-        "rows": n,
-        "columns": int(model.n_features_in_),
-        "clusters": model.n_clusters_,
-        "cluster_sizes": sizes,
-        **({"noise_rows": noise} if noise else {}),
-        "seconds": round(seconds, 3),
-    }
-    found |= fitted_values(model)
-    choice = model._choice()
-    if choice is not None and choice.confidence is not None:
-        found["confidence"] = round(choice.confidence, 3)
-        found["candidates"] = len(choice.records)
-    elif choice is not None:
-        found["clusters_tried"] = {
-            str(tried["n_clusters"]): round(tried["score"], 3) for tried in choice.records
-        }
-    if model._has_kernels:
-        found["kernel_weights"] = weights_by_kernel(model)
-    return found
-
-
-def fitted_values(model: RowClusterer) -> dict[str, Any]:
-    """What a model says of its fit, as values that JSON has."""
-    return {name: np.asarray(value).tolist() for name, value in model._metrics().items()}
-
-
-def weights_by_kernel(model: Any) -> dict[str, float]:
-    """The weight of every kernel of a model, numbered, since a bank may hold a kernel twice."""
-    weights = zip(model.kernels_, np.asarray(model.kernel_weights_).tolist(), strict=True)
-    return {
-        f"{number}: {kernel_text(kernel)}": weight
-        for number, (kernel, weight) in enumerate(weights, start=1)
-    }
-
-
-def _show(found: dict[str, Any], out: Path) -> None:
-    pairs: Facts = []
-    for name, value in found.items():
-        label = name.replace("_", " ")
-        if isinstance(value, dict):
-            pairs += [(label, ""), *((f"  {key}", item) for key, item in value.items())]
-        elif isinstance(value, list):
-            pairs.append((label, ", ".join(map(str, value))))
-        else:
-            pairs.append((label, value))
-    print_pairs([*pairs, ("results", out)])

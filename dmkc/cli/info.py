@@ -12,8 +12,8 @@ import zarr
 
 from dmkc.cli import runs
 from dmkc.cli.common import counted, define, print_pairs
-from dmkc.cli.fit import fitted_values, weights_by_kernel
 from dmkc.cli.runs import model_path
+from dmkc.cli.summary import fitted_values, weights_by_kernel
 from dmkc.cli.tableinfo import describe_table, is_table_file, print_table
 from dmkc.cli.tables import add_columns, options_of
 from dmkc.clusterers.estimator import Facts

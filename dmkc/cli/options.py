@@ -49,7 +49,6 @@ SHORT = {
     "quiet": (None, "say nothing while running, but for errors"),
     "exclude": ("A,B", "columns of a table to leave out"),
     "index_column": ("A", "column of a table that names the rows"),
-    "drop_missing": (None, "drop rows of a table with missing values"),
     f"{PREFIX}n_clusters": ("N", "number of clusters"),
     f"{PREFIX}kernels": ("A,B", "kernels by name, such as linear,gaussian:0.5"),
     f"{PREFIX}scale": ("NAME", "standard, minmax, if-mixed or none"),

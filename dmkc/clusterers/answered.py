@@ -106,7 +106,7 @@ def check_answers(
 def keep_answers(fitted: Any, X: TableLike, answers: Iterable[Answer]) -> None:
     """Bring the labels of a fitted estimator in line with answers."""
     rows = as_rows(X)
-    pairs, container = check_answers(answers, rows.n_rows, fitted.n_clusters_)
+    pairs, _ = check_answers(answers, rows.n_rows, fitted.n_clusters_)
     if pairs is None:
         return
     engine = open_engine(fitted.client, fitted)
@@ -114,7 +114,7 @@ def keep_answers(fitted: Any, X: TableLike, answers: Iterable[Answer]) -> None:
         kept = keep_pairs(fitted.model_, rows, engine, pairs, fitted.n_clusters_, 0)
     fitted.labels_ = kept.labels(rows, fitted.labels_, fitted.model_)
     fitted.n_scans_ += 1
-    kept.warn(container, pairs)
+    kept.warn(rows.container, pairs)
 
 
 def fewest_clusters(constraints: Constraints, container: Container, fewest: int, most: int) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from dmkc.contingency import contingency
-from dmkc.data import Lazy, as_rows
+from dmkc.data import Lazy, Rows, as_rows
 from dmkc.scan.survey import sample_positions
 from dmkc.typing import PerRow, TableLike
 
@@ -30,6 +30,11 @@ def sample(X: TableLike, max_points: int = 5000, seed: int = 0) -> tuple[np.ndar
     """
     rows = as_rows(X)
     positions = sample_positions(rows.n_rows, max_points, seed)
+    return positions, rows_at(rows, positions)
+
+
+def rows_at(rows: Rows, positions: np.ndarray) -> Any:
+    """Values of the rows of these numbers, which are in order."""
     parts: list[Any] = []
     for block in rows.blocks(BLOCK_ROWS):
         low, high = np.searchsorted(positions, [block.start, block.stop])
@@ -41,7 +46,7 @@ def sample(X: TableLike, max_points: int = 5000, seed: int = 0) -> tuple[np.ndar
     if rows.column_names is not None:
         frame = pd.DataFrame.sparse.from_spmatrix if rows.sparse else pd.DataFrame
         drawn = frame(drawn, columns=list(rows.column_names))
-    return positions, drawn
+    return drawn
 
 
 def take(values: Any, positions: np.ndarray) -> np.ndarray:

@@ -151,19 +151,18 @@ def names_of(columns: Sequence[Column], labels: np.ndarray, n_clusters: int) -> 
     return long
 
 
-def typical(points: np.ndarray, count: int) -> np.ndarray:
-    """Numbers of rows that stand for all: the medoid first.
+def typical(points: np.ndarray, count: int, first: int | None = None) -> np.ndarray:
+    """Numbers of rows that stand for all: the medoid first, unless it is known.
 
     Each next one is the row that brings all rows nearest to one of those that are picked.
     """
     distances = euclidean_distances(points)
-    nearest = np.full(len(points), np.inf)
-    picked: list[int] = []
-    for _ in range(min(count, len(points))):
+    picked = [] if first is None else [first]
+    while len(picked) < min(count, len(points)):
+        nearest = distances[:, picked].min(axis=1, initial=np.inf)
         totals = np.minimum(distances, nearest[:, None]).sum(axis=0)
         totals[picked] = np.inf
         picked.append(int(np.argmin(totals)))
-        nearest = np.minimum(nearest, distances[:, picked[-1]])
     return np.array(picked, dtype=int)
 
 

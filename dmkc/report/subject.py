@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dmkc import plot
 from dmkc.clusterers.estimator import RowClusterer
+from dmkc.clusterers.members import unheard
 from dmkc.data import as_rows
 from dmkc.errors import UserError, UserTypeError
-from dmkc.plot.rows import sizes_and_noise
+from dmkc.plot.rows import rows_at, sizes_and_noise
 from dmkc.report import columns
 from dmkc.report.columns import Column
 from dmkc.report.profiles import told
@@ -68,6 +69,20 @@ class Subject:
     tells: list[float]
     """How much of the cluster each of them tells by itself."""
 
+    @cached_property
+    def medoids(self) -> dict[int, int]:
+        """Places of the model's medoids among the sampled rows, where these are rows of the fit."""
+        rows, found = self.estimator._fitted("medoids_"), _medoid_positions(self.estimator)
+        places = np.searchsorted(self.positions, found)
+        there: dict[int, int] = {}
+        for k, (place, position) in enumerate(zip(places, found, strict=True)):
+            if place < len(self.positions) and self.positions[place] == position:
+                own = self.values[[place]]
+                own = np.asarray(own.toarray() if sp.issparse(own) else own, dtype=np.float64)
+                if self.sampled[place] == k and np.allclose(own, rows[k], rtol=1e-5):
+                    there[k] = int(place)
+        return there
+
     @property
     def n_clusters(self) -> int:
         return self.estimator.n_clusters_
@@ -111,7 +126,8 @@ def _of_estimator(model: Any, X: TableLike) -> Subject:
     if recipe is not None and is_table(X) and recipe.wants(list(X.columns)):
         X = numbers_of(X, recipe)
     rows = as_rows(X)
-    positions, drawn = plot.sample(X, SAMPLE)
+    positions = _positions(model, rows.n_rows)
+    drawn = rows_at(rows, positions)
     labels = _labels(model, model, X, rows.n_rows)
     found = _sampled_labels(model, labels, rows.n_rows, positions, drawn)
     values, chosen = plain(drawn), None
@@ -135,7 +151,7 @@ def _of_estimator(model: Any, X: TableLike) -> Subject:
 
 def _of_pipeline(model: Any, X: TableLike) -> Subject:
     estimator, first = model.steps[-1][1], model.steps[0][1]
-    n_rows, positions, given, ids = _some_rows(X)
+    n_rows, positions, given, ids = _some_rows(X, estimator)
     before = model[:-1]
     numbers = before.transform(given) if len(before) else given
     if numbers.shape[0] != len(ids):
@@ -186,7 +202,8 @@ def shuffled(subject: Subject, count: int, rows: int, repeats: int) -> list[floa
             _exchanged(base, places, rng.permutation(len(some)))
             for places in order[start : start + step]
         ]
-        labels = np.asarray(subject.model.predict(_stacked(copies))).reshape(len(copies), -1)
+        with unheard():  # such rows are like none of the fit, as they should be
+            labels = np.asarray(subject.model.predict(_stacked(copies))).reshape(len(copies), -1)
         changed.append((labels != before).mean(axis=1))
     return np.concatenate(changed).reshape(len(shown), repeats).mean(axis=1).tolist()
 
@@ -211,22 +228,35 @@ def moments(values: Any) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
-def _some_rows(X: TableLike) -> tuple[int, np.ndarray, Any, list[str]]:
+def _positions(estimator: Any, n_rows: int) -> np.ndarray:
+    """Numbers of the rows to look at: a sample, and the medoids."""
+    medoids = _medoid_positions(estimator)
+    some = sample_positions(n_rows, SAMPLE, 0)
+    return np.union1d(some, medoids[(medoids >= 0) & (medoids < n_rows)])
+
+
+def _medoid_positions(estimator: Any) -> np.ndarray:
+    found = estimator._fitted("medoid_indices_")
+    return np.empty(0, dtype=int) if found is None else np.asarray(found, dtype=int)
+
+
+def _some_rows(X: TableLike, estimator: Any) -> tuple[int, np.ndarray, Any, list[str]]:
     """Of rows in any form: how many there are, and numbers, values and names of some."""
     if isinstance(X, np.ndarray) and X.dtype == object:
         X = pd.DataFrame(X)
     if not is_table(X):
         rows = as_rows(X)
-        positions, drawn = plot.sample(X, SAMPLE)
+        positions = _positions(estimator, rows.n_rows)
+        drawn = rows_at(rows, positions)
         ids = [*map(printable, rows.container.row_labels(positions))]
         return rows.n_rows, positions, drawn, ids
     frame = as_frame(X)
     if not is_lazy(frame):
-        positions = sample_positions(len(frame), SAMPLE, 0)
+        positions = _positions(estimator, len(frame))
         some = frame.iloc[positions]
         return len(frame), positions, some, [*map(printable, some.index)]
     ends = np.cumsum(of_parts(frame, len))
-    positions = sample_positions(int(ends[-1]), SAMPLE, 0)
+    positions = _positions(estimator, int(ends[-1]))
     parts = [
         part.iloc[positions[(positions >= end - size) & (positions < end)] - (end - size)]
         for part, end, size in zip(frame.to_delayed(), ends, np.diff(ends, prepend=0), strict=True)

@@ -37,9 +37,12 @@ MOST_CELLS = 4_000_000
 WIDE, COMPONENTS = 200, 50
 """Of more columns, structure is looked for in so many components."""
 YES, PARTLY, NO = "Yes", "Partly", "No"
+DIVISION = "Only as a division"
 SUMMARY = {
     YES: "The clusters are there, and fits of other rows find them again.",
     PARTLY: "Something is there; read what speaks against it before you rely on it.",
+    DIVISION: "Fits of other rows part the rows in the same way, but nothing shows that these are "
+    "separate groups.",
     NO: "Do not rely on these clusters as they are.",
 }
 NESTED = (
@@ -68,7 +71,7 @@ class Trust:
     others: dict[str, float]
     """Adjusted Rand indices with the labels of other methods."""
     answer: str
-    """Yes, partly or no."""
+    """Yes, partly, only as a division, or no."""
     summary: str
     """The answer in a sentence."""
     sentences: list[str]
@@ -114,6 +117,8 @@ def _answer(n_clusters: int, evidence: float | None, mean: float | None, clear: 
     weak = evidence is not None and evidence < EVIDENCE
     if n_clusters == 1:
         return YES if weak else PARTLY
+    if weak and mean is not None and mean >= STABLE:
+        return DIVISION
     if weak or (mean is not None and mean < SHAKY):
         return NO
     firm = evidence is not None and mean is not None and mean >= STABLE

@@ -76,8 +76,8 @@ class View:
         parts.append(page.grid([page.figure(self.map, ""), page.grid([beside], "aside")], "two"))
         parts.append(page.heading("Typical rows"))
         about = (
-            "The medoid of a cluster is the row with the smallest distances to its others, as the "
-            "model sees them; the next rows stand for what it leaves out."
+            "The medoid of a cluster is its most central row as the model sees them; the next rows "
+            "stand for what it leaves out."
         )
         order = [(k, row) for k in self.shown_clusters for row in self.typical[k]]
         stands = ["medoid" if row == self.typical[k][0] else "typical" for k, row in order]
@@ -184,10 +184,14 @@ def _typical(subject: Subject, cluster: int) -> np.ndarray:
     if not len(inside):
         return inside
     some = inside[np.linspace(0, len(inside) - 1, min(NEAR, len(inside))).astype(int)]
+    medoid = subject.medoids.get(cluster)
+    if medoid is not None:
+        some = np.union1d(some, [medoid])
+    first = None if medoid is None else int(np.searchsorted(some, medoid))
     numbers = subject.numbers
     rows = numbers.iloc[some] if hasattr(numbers, "iloc") else numbers[some]
     features = subject.estimator.transform(rows)
     if not features.shape[1]:  # no column is selected
         return some[:TYPICAL]
     features = features.toarray() if hasattr(features, "toarray") else features
-    return some[typical(np.asarray(features, dtype=np.float64), TYPICAL)]
+    return some[typical(np.asarray(features, dtype=np.float64), TYPICAL, first)]

@@ -267,15 +267,18 @@ class ClusterEngine(Engine):
 
     def _scan_timed(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:
         """Held blocks whose last scan was short are asked for without tasks."""
-        began, first, parts = time.monotonic(), blocks[0], None
-        if isinstance(first, Placed) and first.seconds < SHORT_SECONDS:
-            runs = runs_of(self._groups(blocks))
-            if len(runs) <= MOST_WORKERS:
-                parts = ask_directly(self.client, runs, scan, grid)
+        began, first = time.monotonic(), blocks[0]
+        if not all(isinstance(b, Placed) for b in blocks):
+            return self._scan_once(scan, blocks, grid)
+        parts, short = None, first.seconds < SHORT_SECONDS and len(self._workers()) <= MOST_WORKERS
+        if short:
+            parts = ask_directly(self.client, runs_of(self._groups(blocks)), scan, grid)
         if parts is None:
             parts = self._scan_once(scan, blocks, grid)
-        if all(isinstance(b, Placed) for b in blocks):
-            first.seconds = time.monotonic() - began
+            if short:  # somebody has gone, or has lost a block, which was made again elsewhere
+                self._workers(fresh=True)
+                self._note_homes(blocks)
+        first.seconds = time.monotonic() - began
         return parts
 
     def _scan_once(self, scan: Scan, blocks: Sequence[Block], grid: Grid) -> list[list[Piece]]:

@@ -35,8 +35,11 @@ Run = tuple[list[str], list[int]]
 def ask_directly(
     client: Client, runs: dict[str, list[Run]], scan: Scan, grid: Grid
 ) -> list[list[Piece]] | None:
-    """What every thread of every worker found; None where not all of them could answer."""
-    found = client.run(answer, runs, scan, grid, workers=list(runs), on_error="return")
+    """What every thread of every worker found; None where not all of them could answer.
+
+    All workers are asked that there are: for one that has gone Dask would wait half a minute.
+    """
+    found = client.run(answer, runs, scan, grid, on_error="return")
     parts = [found.get(address) for address in runs]
     if not all(isinstance(part, list) for part in parts):
         log.info("A scan could not be answered directly; it is run as tasks.")
@@ -48,7 +51,7 @@ async def answer(
     runs: dict[str, list[Run]], scan: Scan, grid: Grid, dask_worker: Any = None
 ) -> list[list[Piece]] | None:
     """The statistics of the blocks of a worker, one part for every thread; None: some are gone."""
-    mine = runs[dask_worker.address]
+    mine = runs.get(dask_worker.address, [])
     if any(key not in dask_worker.data for keys, _ in mine for key in keys):
         return None
     loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]

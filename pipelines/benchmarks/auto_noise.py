@@ -90,10 +90,16 @@ def main() -> None:
         "noise": counts(noise, tuple(NOISE), draws),
         "planted": counts(planted, ("equal", "unequal"), draws),
     }
+    write_page(data, draws)
+
+
+def write_page(data: dict[str, Any], draws: int) -> None:
+    """docs/results/auto-noise.md and .json."""
     lines = []
     for name, aim in (("noise", "at most 5 %"), ("planted", "at least 99 %")):
-        for kind in dict.fromkeys(row["kind"] for row in data[name]):
-            rows = [row for row in data[name] if row["kind"] == kind]
+        kinds = dict.fromkeys(row["kind"] for row in data[name])
+        for kind in (*kinds, "all"):
+            rows = [row for row in data[name] if kind in (row["kind"], "all")]
             total, hits = sum(r["draws"] for r in rows), sum(r["found"] for r in rows)
             lines.append((name, kind, total, hits, f"{100 * hits / total:.1f} %", aim))
     missed = [r for r in data["planted"] if r["found"] < r["draws"]]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 
 import dask.array as da
 import dask.dataframe as dd
@@ -123,6 +124,23 @@ def test_rows_in_a_cluster_and_sparse_rows_and_views(tmp_path):
     assert set(data["columns"]) == {"a.0", "a.1", "b.0"}
 
 
+@pytest.mark.parametrize("n", [300, 5000])
+def test_medoids_are_those_of_the_model(n, tmp_path):
+    X = make_blobs(n, 3, 3, seed=2)[0].astype(float)
+    model = KMeans(3, random_state=0).fit(X)
+    subject = subject_of(model, X)
+    assert [subject.positions[subject.medoids[k]] for k in range(3)] == [*model.medoid_indices_]
+    text, data = written(model, X, tmp_path)
+    shown = re.findall(r'data-row="(\d+)">(\d+)</button></th><td[^>]*>.*?<td[^>]*>medoid', text)
+    assert [int(row) for _, row in shown] == [*model.medoid_indices_]
+    assert [data["ids"][int(i)] for i, _ in shown] == [row for _, row in shown]
+    other = subject_of(model, X[::-1].copy())  # rows of the same number that are not those of it
+    assert all(
+        np.allclose(X[::-1][other.positions[i]], model.medoids_[k])
+        for k, i in other.medoids.items()
+    )
+
+
 def test_noise_has_a_place_of_its_own(tmp_path):
     X, _ = make_moons(300, noise=0.1, seed=0)
     model = ConsensusClustering(2, noise=0.1, random_state=0).fit(X)
@@ -180,6 +198,14 @@ def test_shuffled_columns_move_rows_as_one_by_one(frame):
             each.append(np.mean(np.asarray(model.predict(other)) != before))
         assert moved == pytest.approx(np.mean(each))
     assert found[[c.name for c in subject.columns].index("noise")] <= max(found)
+
+
+def test_a_report_warns_of_nothing(tmp_path):
+    X = make_blobs(300, 3, 3, seed=2)[0].astype(float)
+    model = KMeans(3, random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written(model, X, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["array", "frame", "sparse"])

@@ -7,7 +7,7 @@ from dmkc import KMeans, MultipleKernelClustering, SpectralClustering
 from dmkc.datasets import make_blobs, make_ringnorm, make_rings
 from dmkc.report import trust
 from dmkc.report.subject import subject_of
-from dmkc.report.trust import NESTED, NO, PARTLY, YES, nested, trust_of
+from dmkc.report.trust import DIVISION, NESTED, NO, PARTLY, YES, nested, trust_of
 
 
 def seen(model, X):
@@ -58,7 +58,9 @@ def test_shapes_that_simple_methods_cannot_find(monkeypatch):
         (3, 8.0, 0.95, "some structure", PARTLY),
         (3, 8.0, 0.8, None, PARTLY),
         (3, 8.0, 0.5, None, NO),
-        (3, 1.0, 0.95, None, NO),
+        (3, 1.0, 0.95, None, DIVISION),
+        (3, 1.0, 0.95, "no evidence of clusters", DIVISION),
+        (3, 1.0, 0.8, None, NO),
         (3, None, None, None, PARTLY),
     ],
 )

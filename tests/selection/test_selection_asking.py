@@ -269,3 +269,23 @@ def test_a_frame_is_asked_about_by_its_index():
     i, j = asking.pair
     assert list(asking.rows().columns) == [f"row r{i}", f"row r{j}"]
     assert f"Do rows r{i} and r{j} belong" in asking._repr_html_()
+
+
+@pytest.mark.parametrize("method", ["odm", "auto"])
+@pytest.mark.parametrize("index", [True, False])
+def test_answers_keep_to_their_rows_where_others_are_dropped(
+    tmp_path, monkeypatch, capsys, method, index
+):
+    monkeypatch.chdir(tmp_path)
+    X, across, _ = square(80)
+    frame = X.assign(customer=[f"c{i}" for i in range(len(X))])
+    frame.loc[[0, 1, 2, 30], "up"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    one, other = np.flatnonzero(across == 0)[[8, 20]]  # as they are numbered in the file
+    names = (f"c{one}", f"c{other}") if index else (one, other)
+    (tmp_path / "a.csv").write_text(f"{names[0]},{names[1]},no\n")
+    words = ["fit", "t.csv", "--method", method, "--clusters", "2", "--seed", "0", "--drop-missing"]
+    words += ["--index-column", "customer"] if index else ["--exclude", "customer"]
+    assert main([*words, "--answers", "a.csv", "--out", "run", "--no-report", "--quiet"]) == 0
+    labels = zarr.open_array(store="run/labels.zarr", mode="r")[:]
+    assert labels[one] != labels[other] and list(np.flatnonzero(labels == -2)) == [0, 1, 2, 30]
