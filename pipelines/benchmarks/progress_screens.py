@@ -99,7 +99,8 @@ def main() -> None:
         for number, (title, options) in enumerate(FITS.items()):
             shown = ["dmkc", "fit", "customers.csv", "--index-column", "customer"]
             shown += [*options, "--out", f"run{number}", "--no-report"]
-            data[title] = pane.run(f"{_setting()} {_real(shown)}")
+            screens = pane.run(f"{_setting()} {_real(shown)}")
+            data[title] = {moment: _plain(text) for moment, text in screens.items()}
             parts += [f"## {title}", f"`{shlex.join(shown)}`", *_screens(data[title])]
         piped = _piped(folder)
         data["into a pipe"] = piped
@@ -137,7 +138,7 @@ def _piped(folder: Path) -> str:
 
 
 def _screens(found: dict[str, Any]) -> list[str]:
-    return [f"{moment}:\n\n```text\n{_plain(text)}\n```" for moment, text in found.items()]
+    return [f"{moment}:\n\n```text\n{text}\n```" for moment, text in found.items()]
 
 
 def _plain(text: str) -> str:
