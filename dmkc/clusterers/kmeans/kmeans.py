@@ -46,8 +46,9 @@ from dmkc.scan.survey import Survey, SurveyScan
 from dmkc.typing import MaybeClient, PerRow, RandomState, TableLike
 
 STARTS = ("k-means++", "k-means||", "random")
-TEN = 10
-"""Starts by k-means++, where their number is left open."""
+TEN, FEW_CLUSTERS = 10, 64
+"""Starts by k-means++ where their number is left open, and up to how many clusters: with more of
+them starts differ little, and take long."""
 SMALL_OFFSET = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 1e4}
 """Rows whose squared offset is below this many times their variance need no shift."""
 
@@ -123,8 +124,8 @@ class KMeans(Clusterer[FramedRows]):
             kind=Integer(least=1, most=shared.MOST_TRIES, none=True),
             default=None,
             text="""Number of starts, which are carried on together; the one with the lowest inertia
-            is kept.  None is ten for "k-means++", the best of which on the sample is carried on to
-            all rows, and one for all others.""",
+            is kept.  None is ten for "k-means++" of up to 64 clusters, the best of which on the
+            sample is carried on to all rows, and one otherwise.""",
         ),
         shared.MAX_ITER.but(default=300, text="Largest number of steps on all rows."),
         shared.TOL_OR_ZERO.but(
@@ -244,7 +245,8 @@ class KMeans(Clusterer[FramedRows]):
             given = frame.moved(np.asarray(self.init, dtype=np.float64))
             return [Named("given", Run(centres=given))]
         k, init = self.n_clusters, self.init
-        count = self.n_init or (TEN if init == STARTS[0] else 1)
+        several = init == STARTS[0] and k <= FEW_CLUSTERS
+        count = self.n_init or (TEN if several else 1)
         names = [init if count == 1 else f"{init} {i + 1}" for i in range(count)]
         sample, weights = prepared.sample, survey.sample_weights
         rng = np.random.default_rng([seed, 5])
