@@ -24,7 +24,7 @@ Fit = Callable[[np.ndarray, int, int], float]
 def ours(X: np.ndarray, k: int, steps: int) -> float:
     from dmkc import KMeans
 
-    return float(KMeans(k, max_iter=steps, tol=0.0, random_state=0).fit(X).inertia_)
+    return float(KMeans(k, n_init=1, max_iter=steps, tol=0.0, random_state=0).fit(X).inertia_)
 
 
 def scikit_learn(X: np.ndarray, k: int, steps: int) -> float:

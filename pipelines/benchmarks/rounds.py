@@ -101,7 +101,9 @@ def main() -> None:
         bare = bare_rounds(d, options.repeats)
         D = da.from_array(X, chunks=(len(X) // CHUNKS, X.shape[1])).persist()
         fits: dict[str, Callable[[], Any]] = {
-            f"KMeans, {CLUSTERS} clusters": lambda: KMeans(CLUSTERS, random_state=0).fit(D),
+            f"KMeans, {CLUSTERS} clusters": lambda: KMeans(CLUSTERS, n_init=1, random_state=0).fit(
+                D
+            ),
             "MultipleKernelClustering": lambda: MultipleKernelClustering(random_state=0).fit(D),
         }
         found: dict[tuple[str, str], list[float]] = {}
