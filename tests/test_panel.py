@@ -66,7 +66,7 @@ def test_a_fit_draws_its_course(display, rings, capsys):
 
 
 def test_k_means_shows_what_it_has(display, rings):
-    model = KMeans(3, random_state=0, verbose=1).fit(rings)
+    model = KMeans(3, n_init=1, random_state=0, verbose=1).fit(rings)
     found = points(display.shown[-1]["text/html"])
     assert set(found) == {"objective", "centroids moved"}
     assert found["objective"][1] == model.n_iter_

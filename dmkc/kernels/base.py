@@ -226,7 +226,7 @@ class Kernel(ABC):
 
     def __repr__(self) -> str:
         ordered = sorted(fields(self), key=lambda f: f.name == "columns")
-        given = [f for f in ordered if (getattr(self, f.name), f.default) != (None, None)]
+        given = [f for f in ordered if getattr(self, f.name) is not None or f.default is not None]
         values = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in given)
         return f"{type(self).__name__}({values})"
 

@@ -122,11 +122,16 @@ def test_whole_numbers_that_kmeans_cannot_tell_apart():
 
 
 def test_single_precision_has_bounds_of_its_own():
+    usual = KMeans(2, random_state=0).fit(BLOBS).labels_
     for factor, what in ((1e30, "large"), (1e-30, "small")):
         X = (BLOBS * factor).astype(np.float32)
-        refused(KMeans(2), X, f"too {what} to compute with in float32")
+        refused(KMeans(2, scale=None), X, f"too {what} to compute with in float32")
         refused(MultipleKernelClustering(2, scale=None, dtype="float32"), X, f"too {what}")
-        assert KMeans(2, scale="standard", random_state=0).fit(X).n_clusters_ == 2
+        for scale in ("standard", "if-mixed"):
+            found = KMeans(2, scale=scale, random_state=0).fit(X)
+            np.testing.assert_array_equal(
+                found.labels_, KMeans(2, random_state=0).fit_predict(BLOBS)
+            )
 
 
 def test_sparse_rows_are_looked_at_too():

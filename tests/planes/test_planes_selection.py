@@ -122,7 +122,7 @@ def test_kernels_through_landmarks_select_components():
 def test_a_path_shows_which_columns_stay():
     X, _ = planted()
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(30)])
-    path = make().path(frame, n_values=6)
+    path = make(scale="standard").path(frame, n_values=6)
     assert np.all(np.diff(path.c2) > 0)
     assert path.n_selected[0] > path.n_selected[-1] >= 1
     stays = (path.importances > 0).sum(axis=0)
