@@ -90,6 +90,9 @@ def describe_model(text: str) -> dict[str, Any]:
         found["landmarks"] = f"The file holds {marks} landmarks, which are {what}."
     if model._has_kernels and (points := _anchors(columns)):
         found["anchors"] = f"The file holds {points} anchors, which are {ANCHORS}."
+    reach = model._fitted("reach_")
+    more = "" if reach is None else f", and {len(reach['points'])} rows along a few directions"
+    found["medoids"] = f"The file holds a medoid for every cluster{more}: training rows; {CARE}."
     return found | {
         "fitted": fitted_values(model),
         "parameters": {k: _plain(v) for k, v in model.get_params().items() if k != "client"},

@@ -155,6 +155,7 @@ def test_neighbour_graphs(call, x, tmp_path, words, wanted):
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["clusters"] == 2
     said = call("info", "run/model.zarr").out
     assert "anchors, which are centroids of training rows, or the rows where" in said
+    assert "a medoid for every cluster" in said
     call("predict", "run", x, "--out", "again.zarr")
     fitted = np.asarray(zarr.open_array(tmp_path / "run" / "labels.zarr"))
     np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "again.zarr")), fitted)
