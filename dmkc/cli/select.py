@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from dmkc.display import close, stage
 from dmkc.errors import UserError
 from dmkc.modelfile.values import kernel_to_json
 from dmkc.selection.choose import Selection
-from dmkc.selection.questions import Asking
+from dmkc.selection.questions import Asking, plainly
 from dmkc.selection.run import select
 from dmkc.showing import printable
 from dmkc.version import __version__
@@ -86,22 +87,30 @@ def run(args: argparse.Namespace) -> None:
     if args.ask is not None:
         assert kept is not None
         close()  # from here on the terminal belongs to questions and answers
-        found = ask(found, args.ask, kept, names)
+        recipe = None if table.source is None else table.source.recipe
+        dates = [str(c.name) for c in recipe.columns if c.kind == "date"] if recipe else []
+        found = ask(found, args.ask, kept, names, dates)
     print_pairs(_about(found))
     if target is not None:
         write_choice(target, {"method": method, **plain}, found, table, args)
 
 
-def ask(found: Selection, count: int, kept: Path, names: RowNames) -> Selection:
-    """Ask in the terminal; every answer is written at once, so that none is lost."""
+def ask(
+    found: Selection, count: int, kept: Path, names: RowNames, dates: Sequence[str] = ()
+) -> Selection:
+    """Ask in the terminal; every answer is written at once, so that none is lost.
+
+    Columns of `dates` are days since 1970, and shown as dates.
+    """
     asking, asked = Asking(found), 0
     while asked < count and asking.pair is not None:
         heed()
         i, j = map(printable, names.of(asking.pair))
-        shown_rows = (
-            asking.rows().rename(index=printable).set_axis([f"row {i}", f"row {j}"], axis=1)
-        )
-        print(shown_rows.to_string(float_format=lambda value: f"{value:.4g}"))
+        rows = asking.rows().set_axis([f"row {i}", f"row {j}"], axis=1)
+        cells = rows.map(plainly)
+        for name in cells.index.intersection(dates):
+            cells.loc[name] = [str(np.datetime64(round(day), "D")) for day in rows.loc[name]]
+        print(cells.rename(index=printable).to_string())
         word = _word(f"Do rows {i} and {j} belong together? {WORDS} ")
         if word == "q":
             break

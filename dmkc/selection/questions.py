@@ -250,12 +250,12 @@ class Asking:
         if self.pair is None:
             return self._question()
         rows = self.rows().rename(index=printable, columns=printable)
-        return f"{self._question()}\n{rows.to_string(float_format='{:.4g}'.format)}"
+        return f"{self._question()}\n{rows.to_string(float_format=plainly)}"
 
     def _repr_html_(self) -> str:
         shown = ""
         if self.pair is not None and self._show is None:
-            shown = self.rows().to_html(float_format="{:.4g}".format)
+            shown = self.rows().to_html(float_format=plainly)
         elif self.pair is not None and self._show is not None:
             named = zip(self.pair, called(self.selection, *self.pair), strict=True)
             cells = (
@@ -275,6 +275,11 @@ def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -
     table = values[np.ix_(at, order)].T
     titles = [f"row {name}" for name in called(selection, i, j)]
     return pd.DataFrame(table, index=[names[k] for k in order], columns=titles)
+
+
+def plainly(value: float) -> str:
+    """A number with thousands apart, and with an exponent only where it is very small or large."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def called(selection: Selection, *rows: int) -> list[str]:

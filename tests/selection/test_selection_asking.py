@@ -289,3 +289,18 @@ def test_answers_keep_to_their_rows_where_others_are_dropped(
     assert main([*words, "--answers", "a.csv", "--out", "run", "--no-report", "--quiet"]) == 0
     labels = zarr.open_array(store="run/labels.zarr", mode="r")[:]
     assert labels[one] != labels[other] and list(np.flatnonzero(labels == -2)) == [0, 1, 2, 30]
+
+
+def test_dates_are_asked_about_as_dates(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame, _ = two_meanings()
+    days = np.arange(len(frame)) * 40
+    frame["since"] = (np.datetime64("2001-05-17") + days.astype("timedelta64[D]")).astype(str)
+    frame["spend"] = 5000.0 + days
+    frame.drop(columns="customer").dropna().to_csv("t.csv", index=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("s\n"))
+    words = ["select", "t.csv", "--clusters", "3", "--seed", "0", "--quiet"]
+    assert main([*words, "--ask", "1", "--answers", "a.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^since +20\d\d-\d\d-\d\d +20\d\d-\d\d-\d\d$", printed, re.MULTILINE)
+    assert re.search(r"^spend +\d,\d{3} +\d,\d{3}$", printed, re.MULTILINE)
