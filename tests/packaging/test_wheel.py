@@ -94,6 +94,6 @@ def test_the_installed_wheel_works_in_an_empty_folder(installed, tmp_path):
     np.save(tmp_path / "x.npy", make_blobs(200, 4, 2, seed=3)[0])
     said([installed / "dmkc", *FIT], tmp_path)
     report = (tmp_path / "run" / "report.html").read_text()
-    assert "What was found" in report and "prefers-color-scheme: dark" in report
+    assert "What are my clusters?" in report and "prefers-color-scheme: dark" in report
     where = Path(said([installed / "python", "-c", LOAD], tmp_path))
     assert where.is_relative_to(installed.parent)
