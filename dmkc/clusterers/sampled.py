@@ -130,8 +130,10 @@ def _mixture(rows: np.ndarray, weights: np.ndarray, m: int, seed: int) -> np.nda
         rows = rows @ axes.T
     if len(some) < m:
         return np.zeros(len(rows), np.int64)
+    # Squares of rows with a huge value lose the variances of the others in rounding.
+    least = max(1e-2, 1e-6 * float(rows[some].var(axis=0).max()))
     model = GaussianMixture(
-        m, covariance_type="diag", reg_covar=1e-2, n_init=2, random_state=seed % 2**32
+        m, covariance_type="diag", reg_covar=least, n_init=2, random_state=seed % 2**32
     )
     return model.fit(rows[some]).predict(rows)
 

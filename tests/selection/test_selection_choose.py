@@ -228,6 +228,15 @@ def test_a_mixture_sees_unequal_spread():
     assert adjusted_rand_score(y, shaped("mixture", X, np.ones(300), 2, 0)) == 1.0
 
 
+@pytest.mark.parametrize("huge", [1e6, 1e12, 1e60])
+def test_a_mixture_bears_one_huge_value(huge):
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(60, 3))
+        X[7, seed % 3] = huge
+        labels = shaped("mixture", X, np.ones(60), 3, seed)
+        assert labels.shape == (60,) and labels.max() < 3
+
+
 def test_a_fit_can_begin_from_another_model():
     X, across, up = square(400)
     for truth in (across, up):
