@@ -259,6 +259,7 @@ def converse(
         return 0, known, ""
     theirs_in, ours_out = context.Pipe(duplex=False)
     ours_in, theirs_out = context.Pipe(duplex=False)
+    (folder / "said.txt").unlink(missing_ok=True)
     process: Any = context.Process(
         target=run_command,
         args=(words, str(folder / "said.txt"), None, (theirs_in, theirs_out)),

@@ -94,7 +94,9 @@ def run_command(words: list[str], said: str, room: int | None, answers: Any = No
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # which shells ignore for what runs behind
-    handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    from dmkc.cli import main
+
+    handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.dup2(handle, 2)
     os.dup2(handle if answers is None else answers[1].fileno(), 1)
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
@@ -104,8 +106,6 @@ def run_command(words: list[str], said: str, room: int | None, answers: Any = No
         sys.stdin = os.fdopen(0, "r", closefd=False)
     if room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
-    from dmkc.cli import main
-
     sys.exit(main(words))
 
 
@@ -114,11 +114,14 @@ class Command:
 
     def __init__(self, words: list[str], said: Path, room: int | None = None) -> None:
         self.said = said
+        said.unlink(missing_ok=True)
         self.process: Any = context.Process(target=run_command, args=(words, str(said), room))
         self.process.start()
 
     def strike(self, after: float, kind: signal.Signals) -> bool:
-        """Send a signal once so many seconds have passed; whether it came in time."""
+        """Send a signal so many seconds after the command began; whether it came in time."""
+        while self.process.exitcode is None and not self.said.exists():
+            time.sleep(0.001)
         self.process.join(after)
         return hit(self.process, kind)
 
