@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 LOOK_SECONDS = 0.2
+BEGIN_SECONDS = 60.0
+"""A command that has not begun by then is struck all the same."""
 MOST_BYTES = 3 << 30
 """A child that holds more is ended: the machine is not to be filled."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -120,8 +122,9 @@ class Command:
 
     def strike(self, after: float, kind: signal.Signals) -> bool:
         """Send a signal so many seconds after the command began; whether it came in time."""
-        while self.process.exitcode is None and not self.said.exists():
-            time.sleep(0.001)
+        began_by = time.monotonic() + BEGIN_SECONDS
+        while not self.said.exists() and time.monotonic() < began_by:
+            self.process.join(LOOK_SECONDS / 100)
         self.process.join(after)
         return hit(self.process, kind)
 
