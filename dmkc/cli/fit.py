@@ -149,15 +149,19 @@ def estimator_of(order: Order) -> tuple[type[RowClusterer], dict[str, Any]]:
     return cls, estimator_values(cls, plain)
 
 
-def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """The method and a plain value for each of its parameters."""
+def chosen(args: argparse.Namespace, to_choose: bool = False) -> tuple[str, dict[str, Any]]:
+    """The method and a plain value for each of its parameters.
+
+    `to_choose`: there must be candidates to choose from, as with --auto, but of all methods where
+    none is named.
+    """
     stored = read_params(Path(args.params)) if args.params else {}
     given = given_parameters(args)
     if getattr(args, "start", None) is not None:
         stored = {**_of_model(args.start, args.method or stored.get("method")), **stored}
     default = _selectable()[0] if args.auto else None
     method, cls, plain = resolve(args.method, stored, given, args.params, default)
-    if args.auto:
+    if args.auto or (to_choose and method != next(iter(ESTIMATORS))):
         plain |= {name: "auto" for name in _left_open(cls, {**stored, **given})}
     return method, plain
 
@@ -281,8 +285,8 @@ def _left_open(cls: type[RowClusterer], given: Any) -> list[str]:
     """The parameters that --auto leaves open: those that are not given."""
     if not cls.selectable:
         raise UserError(
-            f"There are candidates to choose from for --method {' or '.join(_selectable())} alone "
-            "(fit --auto, select)."
+            f"There are candidates to choose from for --method {' or '.join(_selectable())} alone, "
+            "or among all methods where none is named."
         )
     return [name for name in cls.selectable if name not in given]
 

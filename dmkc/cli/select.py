@@ -35,6 +35,7 @@ from dmkc.clusterers.parameters import whole_number
 from dmkc.data import as_rows
 from dmkc.display import close, stage
 from dmkc.errors import UserError
+from dmkc.kernels import as_bank
 from dmkc.modelfile.values import kernel_to_json
 from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking, plainly
@@ -69,8 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    args.auto = True
-    method, plain = chosen(args)
+    method, plain = chosen(args, to_choose=True)
     cls: Any = method_class(method)
     values = estimator_values(cls, plain)
     if args.ask is not None and args.answers is None:
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
         found = ask(found, args.ask, kept, names, dates)
     print_pairs(_about(found))
     if target is not None:
-        write_choice(target, {"method": method, **plain}, found, table, args)
+        write_choice(target, method, plain, found, table, args)
 
 
 def ask(
@@ -127,21 +127,28 @@ def ask(
 
 
 def write_choice(
-    path: Path, plain: dict[str, Any], found: Selection, table: Table, args: argparse.Namespace
+    path: Path,
+    method: str,
+    plain: dict[str, Any],
+    found: Selection,
+    table: Table,
+    args: argparse.Namespace,
 ) -> None:
-    """Write the best candidate as parameters of a fit, which begins from its labels."""
-    best, labels = found.best, path.with_suffix(".labels.zarr")
-    begin = apply(as_rows(table.X), best.model.label_pipeline(), np.dtype(np.int32), None)
-    write_stored_labels(begin, table.X, labels, args.force)
-    place_dropped(labels, table.source)
-    values = plain | {
-        "n_clusters": int(found.template.n_clusters),
-        "scale": best.scale,
-        "kernels": [kernel_to_json(kernel) for kernel in best.kernels],
-        "C": float(best.C),
-        "init": str(labels),
-        "balance": best.balance,
-    }
+    """Write the best candidate as parameters of a fit.
+
+    One of several settings of a method is fitted from its labels, which are written, too.
+    """
+    recipe = found.best.recipe
+    assert recipe is not None
+    values = {"method": recipe.method, **recipe.parameters, "random_state": found.gathered.seed}
+    if "kernels" in values:
+        values["kernels"] = [kernel_to_json(kernel) for kernel in as_bank(values["kernels"])]
+    if recipe.method == method:
+        labels = path.with_suffix(".labels.zarr")
+        begin = apply(as_rows(table.X), found.best.model.label_pipeline(), np.dtype(np.int32), None)
+        write_stored_labels(begin, table.X, labels, args.force)
+        place_dropped(labels, table.source)
+        values = plain | values | {"init": str(labels)}
     write_text(path, params_text(values, f"dmkc {__version__} select of {input_name(args)}"))
     say(
         f"fit it to all rows, with the same options for the input: dmkc fit "
@@ -176,6 +183,9 @@ def _word(prompt: str) -> str:
 
 def _about(found: Selection) -> Facts:
     pairs: Facts = [
+        ("verdict", found.verdict),
+        ("evidence", round(found.evidence, 2)),
+        ("clusters", found.gathered.n_clusters),
         ("candidates", len(found.candidates)),
         ("answers", len(found.answers)),
         ("confidence", round(found.confidence, 3)),
@@ -183,10 +193,11 @@ def _about(found: Selection) -> Facts:
     for number, candidate in enumerate(found.alternatives):
         shares = np.bincount(candidate.labels) / len(candidate.labels)
         made = candidate.described()
+        kernels = made.pop("kernels", None)
         pairs += [
             (f"alternative {number}", ""),
             ("  shares", ", ".join(f"{share:.0%}" for share in shares)),
-            ("  kernels", ", ".join(map(kernel_text, made.pop("kernels")))),
+            *([] if kernels is None else [("  kernels", ", ".join(map(kernel_text, kernels)))]),
             *((f"  {name}", shown(value)) for name, value in made.items()),
         ]
     return pairs

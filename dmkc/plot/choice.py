@@ -76,7 +76,7 @@ def alternatives(
     """
     if isinstance(found, Selection):
         models = [candidate.model for candidate in found.alternatives]
-        X = found.gathered.values if X is None else X
+        X = found.gathered.sample.values if X is None else X
     else:
         models = _chosen(found).alternatives
     if X is None or not models:

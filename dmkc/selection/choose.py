@@ -1,7 +1,7 @@
 """`dmkc.select`: the best of many candidates without labels, how sure that is, and what else fits.
 
-Where the criteria disagree, the rows have several valid clusterings: then alternatives are
-returned, and answers to a few questions ("do these two rows belong together?") settle the choice.
+Where several clusterings fit the rows, alternatives are returned, and answers to a few questions
+("do these two rows belong together?") settle the choice.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import pandas as pd
 
 from dmkc.clusterers.answered import Answer, check_answers, checked_answers
 from dmkc.errors import UserError
-from dmkc.selection.judge import confidence_of, judge, total
-from dmkc.selection.pool import Candidate, Pool
-from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness, rows_to_move
-from dmkc.selection.scores import SURE, agreements, clearly_different
+from dmkc.selection.families import Candidate, within_bounds
+from dmkc.selection.judge import Judged, judge, votes
+from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness
+from dmkc.selection.sampling import Sample
+from dmkc.selection.structure import Structure
 from dmkc.showing import html_lines
 from dmkc.typing import NamedValues
 
-PRICE_OF_CONTRADICTION = 0.8
-"""What a row that answers put elsewhere takes off a candidate's score (0 to 3)."""
 SHARPNESS = 2.0
 """Candidates count as likely as exp(SHARPNESS x score) when a question is looked for."""
 
@@ -33,31 +32,28 @@ SHARPNESS = 2.0
 class Gathered:
     """A sample of the rows and candidates that were fitted to it, before they are judged."""
 
-    pool: Pool
-    values: np.ndarray
-    """The sampled rows."""
-    columns: list[str] | None
-    """Names of their columns, where they have some."""
-    positions: np.ndarray
-    """Their row numbers."""
+    candidates: list[Candidate]
+    """Those that can be chosen, and witnesses."""
+    sample: Sample
     template: Any
     """An estimator with the parameters that were not open."""
     seed: int
-    row_names: list[str] | None = None
-    """What the rows are called, where not by their numbers."""
+    seen: Structure
+    """What the sample says of clusters."""
+    cut: list[str]
+    """Candidates that would have been too much work, or that a limit of time has cut."""
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.template.n_clusters)
 
 
 @dataclass(frozen=True)
 class Selection:
     """Candidates by falling score, and what can be said of the choice."""
 
-    candidates: list[Candidate]
-    criteria: dict[str, np.ndarray]
-    """One value per candidate; larger is better."""
-    score: np.ndarray
+    judged: Judged
     """Without answers."""
-    confidence: float
-    """Agreement of the best candidate with what single criteria would pick, and with k-means."""
     gathered: Gathered
     """What was judged."""
     answers: tuple[Answer, ...] = ()
@@ -65,17 +61,8 @@ class Selection:
     @classmethod
     def of(cls, gathered: Gathered) -> Selection:
         """Judge the candidates of a pool on the rows that it was made of."""
-        pool, n_clusters = gathered.pool, gathered.template.n_clusters
-        criteria = judge(pool, gathered.values, n_clusters, gathered.seed)
-        agreement = agreements(np.array([c.labels for c in pool.candidates]))
-        score = total(criteria)
-        best = int(np.argmax(score))
-        plain = agreements(np.array([pool.candidates[best].labels, *pool.k_means]))[0, 1:]
-        confidence = confidence_of(best, criteria, agreement, plain)
-        order = np.argsort(-score, kind="stable")
-        ordered = {name: values[order] for name, values in criteria.items()}
-        candidates = [pool.candidates[i] for i in order]
-        return cls(candidates, ordered, score[order], confidence, gathered)
+        values = within_bounds(gathered.sample.values)
+        return cls(judge(gathered.candidates, values, gathered.n_clusters), gathered)
 
     def __repr__(self) -> str:
         return "\n".join(shown_selection(self))
@@ -86,26 +73,56 @@ class Selection:
     @property
     def positions(self) -> np.ndarray:
         """Numbers of the rows that the candidates were compared on."""
-        return self.gathered.positions
+        return self.gathered.sample.positions
 
     @property
     def template(self) -> Any:
         """An estimator with the parameters that were not open."""
         return self.gathered.template
 
-    @cached_property
-    def standing(self) -> np.ndarray:
-        """The scores, lowered for every answer that a candidate contradicts."""
-        return self.score - PRICE_OF_CONTRADICTION * self.contradictions
-
-    @cached_property
-    def contradictions(self) -> np.ndarray:
-        """How many rows every candidate would have to move so that the answers hold."""
-        return rows_to_move(self._labels, self._told, self.template.n_clusters)
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All that can be chosen; best first, as things were without answers."""
+        return [self.judged.candidates[i] for i in self.judged.order]
 
     @property
-    def _labels(self) -> np.ndarray:
-        return np.array([c.labels for c in self.candidates])
+    def score(self) -> np.ndarray:
+        """Of the candidates, without answers."""
+        return self.judged.score[self.judged.order]
+
+    @cached_property
+    def _now(self) -> Judged:
+        """With answers, for every one of which a candidate pays that contradicts it."""
+        return self.judged.told(self._told, self.gathered.n_clusters)
+
+    @property
+    def standing(self) -> np.ndarray:
+        """The scores, lowered for every answer that a candidate contradicts."""
+        return self._now.score[self.judged.order]
+
+    @property
+    def contradictions(self) -> np.ndarray:
+        """How many rows every candidate would have to move so that the answers hold."""
+        return self._now.moves[self.judged.order]
+
+    @property
+    def confidence(self) -> float:
+        """How far other families of methods, and k-means, find what the best candidate finds.
+
+        Or how clear the valleys between its clusters are beside those of other candidates,
+        whichever is more.
+        """
+        return self._now.confidence
+
+    @property
+    def evidence(self) -> float:
+        """By how many standard deviations rows are cut better than clouds without clusters."""
+        return self.gathered.seen.evidence
+
+    @property
+    def verdict(self) -> str:
+        """Whether there are clusters: as `AutoClustering.verdict_` says it."""
+        return self._now.verdict(self.gathered.seen.found)
 
     @property
     def _told(self) -> list[Told]:
@@ -114,23 +131,14 @@ class Selection:
         at = np.searchsorted(self.positions, np.array(rows).reshape(-1, 2)).tolist()
         return [(i, j, answer[2]) for (i, j), answer in zip(at, self.answers, strict=True)]
 
-    @cached_property
-    def _clearness(self) -> np.ndarray:
-        values = self.gathered.values
-        return np.array([clearness(c.model.score_pipeline()(values)) for c in self.candidates])
-
     @property
     def best(self) -> Candidate:
-        return self.candidates[int(np.argmax(self.standing))]
+        return self._now.candidates[self._now.order[0]]
 
-    @cached_property
+    @property
     def alternatives(self) -> list[Candidate]:
-        """The best candidate and, unless confidence is high, up to two clearly different ones."""
-        order = np.argsort(-self.standing, kind="stable").tolist()
-        chosen = order[:1]
-        if self.confidence < SURE:
-            chosen = clearly_different(order, agreements(self._labels))
-        return [self.candidates[i] for i in chosen]
+        """The best candidate and, unless clusters are clear, up to two clearly different ones."""
+        return [self._now.candidates[i] for i in self._now.offered(self.gathered.seen.found)]
 
     def asking(self, show: Callable[[int], str] | None = None) -> Asking:
         """Questions one after the other, to be answered in a notebook or by a program.
@@ -149,9 +157,9 @@ class Selection:
         `without`.  There is none where all candidates agree.
         """
         weight = np.exp(SHARPNESS * (self.standing - self.standing.max()))
-        opinions = Opinions(
-            self._labels, self._clearness, weight / weight.sum(), self.template.n_clusters
-        )
+        labels = self.judged.labels[self.judged.order]
+        clear = np.array([clearness(votes(self.judged.nearest, some)) for some in labels])
+        opinions = Opinions(labels, clear, weight / weight.sum(), self.gathered.n_clusters)
         left_out = {frozenset(np.searchsorted(self.positions, list(p)).tolist()) for p in without}
         seed = [self.gathered.seed, 8, len(self.answers)]
         found = best_pairs(opinions, self._told, count, left_out, seed)
@@ -168,42 +176,29 @@ class Selection:
                         "its answers to select(..., answers=...), which takes the row in."
                     )
         every = (*self.answers, *known)
-        check_answers(every, int(self.positions.max()) + 1, self.template.n_clusters)
+        check_answers(every, int(self.positions.max()) + 1, self.gathered.n_clusters)
         return replace(self, answers=every)
 
     def estimator(self, which: int = 0) -> Any:
         """An unfitted estimator that refines an alternative (0: the best) on all rows."""
-        if not 0 <= which < len(self.alternatives):
+        alternatives = self.alternatives
+        if not 0 <= which < len(alternatives):
             raise UserError(
-                f"There are {len(self.alternatives)} alternatives, numbered from 0, not {which}."
+                f"There are {len(alternatives)} alternatives, numbered from 0, not {which}."
             )
-        chosen = self.alternatives[which]
-        parameters = {
-            "scale": chosen.scale,
-            "kernels": list(chosen.kernels),
-            "C": chosen.C,
-            "init": chosen.model,
-        }
-        if self.template.n_clusters == 2 or self.template.balance == "auto":
-            parameters["balance"] = chosen.balance
-        return type(self.template)(**self.template.get_params(deep=False) | parameters)
+        chosen, template = alternatives[which], self.template
+        assert chosen.recipe is not None
+        if not template.selectable:  # any method
+            running = {name: getattr(template, name) for name in ("verbose", "client")}
+            return chosen.recipe.estimator(random_state=self.gathered.seed, **running)
+        parameters = chosen.recipe.parameters | {"init": chosen.model}
+        if self.gathered.n_clusters > 2 and template.balance != "auto":
+            del parameters["balance"]
+        return type(template)(**template.get_params(deep=False) | parameters)
 
     def records(self) -> list[NamedValues]:
-        """How every candidate was made and what the criteria say of it, best first."""
-        order = np.argsort(-self.standing, kind="stable")
-        kept = [id(c) for c in self.alternatives]
-        return [
-            self.candidates[i].described()
-            | {name: float(values[i]) for name, values in self.criteria.items()}
-            | {
-                "score": float(self.standing[i]),
-                "contradictions": int(self.contradictions[i]),
-                "alternative": kept.index(id(self.candidates[i]))
-                if id(self.candidates[i]) in kept
-                else None,
-            }
-            for i in order
-        ]
+        """How every candidate was made and what speaks for it, best first."""
+        return self._now.records(self.gathered.seen.found)
 
     def table(self) -> pd.DataFrame:
         """`records` as a table."""
@@ -214,14 +209,10 @@ def shown_selection(found: Selection) -> list[str]:
     """A selection in a few short lines: what was chosen, how sure that is, what to do next."""
     others, answers = len(found.alternatives) - 1, len(found.answers)
     told = f", {answers} answer{'s' if answers != 1 else ''}" if answers else ""
-    made = {name: value for name, value in found.best.described().items() if value is not None}
-    kernels = ", ".join(map(repr, made.pop("kernels")))
-    rest = (f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in made.items())
-    best = f"{kernels}; {', '.join(rest)}"
     lines = [
-        f"{len(found.candidates)} candidates of {found.template.n_clusters} clusters, compared on "
-        f"{len(found.positions):,} rows{told}: confidence {found.confidence:.2f}",
-        f"best: {best}",
+        f"{len(found.candidates)} candidates of {found.gathered.n_clusters} clusters, compared on "
+        f"{len(found.positions):,} rows{told}: {found.verdict}, confidence {found.confidence:.2f}",
+        f"best: {made_of(found.best)}",
     ]
     if others:
         each = f"1 to {others}" if others > 1 else "1"
@@ -230,3 +221,13 @@ def shown_selection(found: Selection) -> list[str]:
             f"{others} other {what} clearly: .estimator({each}), or settle it by .asking()"
         )
     return [*lines, ".estimator() is to be fitted to all rows, .table() lists all candidates"]
+
+
+def made_of(candidate: Candidate) -> str:
+    """How a candidate was made, in a line."""
+    made = {name: value for name, value in candidate.described().items() if value is not None}
+    if "kernels" not in made:
+        return str(made["candidate"])
+    kernels = ", ".join(map(repr, made.pop("kernels")))
+    rest = (f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in made.items())
+    return f"{kernels}; {', '.join(rest)}"

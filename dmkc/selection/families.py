@@ -1,19 +1,11 @@
-"""Candidates of all families of methods, fitted to a sample, and the best of them without labels.
-
-Three things speak for a candidate: that candidates of other families find the same clusters
-(agreement); that the nearest neighbours of a row tell its cluster (neighbours); and that few edges
-to nearest neighbours leave a cluster (clearness).  Clearness counts only where there are valleys
-between clusters, for elsewhere it knows nothing, but then it counts most; and less if a cluster is
-much smaller than the others, since a few rows far from all others are cut off at no cost.
-"""
+"""Candidates of all families of methods, fitted to a sample."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,14 +18,8 @@ from dmkc.display import stage
 from dmkc.errors import UserError
 from dmkc.kernels import Linear, Neighbours
 from dmkc.scan.engine import ThreadEngine, shared
-from dmkc.selection.scores import agreements, standardised
-from dmkc.selection.structure import (
-    FLOOR,
-    leaks,
-    nearest_rows,
-    telling,
-    telling_columns,
-)
+from dmkc.selection.scores import standardised
+from dmkc.selection.structure import telling_columns
 from dmkc.typing import NamedValues, TableLike
 
 SCALES = (None, "standard")
@@ -41,18 +27,7 @@ GRAPH_SIZES = (7, 12, 25)
 """Neighbours of the graphs of spectral candidates."""
 MIXTURE_BANK = ["linear", "polynomial:2", "gaussian:0.5"]
 GRAPH_BANK = ["linear", "neighbours:12"]
-CLEAR = 0.95
-"""Clearness from which on it counts."""
-CLEARER = 0.98
-"""The same of candidates that see some columns: those in which clearness is measured."""
 SOME_COLUMNS = "of some columns"
-WEIGHT_OF_CLEARNESS = 3.0
-SMALL = 0.5
-"""A smallest cluster below this part of an equal share lowers what clearness counts for."""
-PRICE_OF_A_MOVE = 0.3
-"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
-RIVAL = 2.0
-"""Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 K_MEANS = "k-means"
 FROM_A_MIXTURE = "margin from a mixture"
 WITNESS = "mixture"
@@ -95,6 +70,22 @@ class Candidate:
     family: str
     recipe: Recipe | None
     labels: np.ndarray
+    model: Any = None
+    """What labels other rows as it does; a witness needs none."""
+    start: str = ""
+    """What its fit began from."""
+
+    def described(self) -> NamedValues:
+        """How it was made, in plain values."""
+        return {"candidate": str(self.recipe), "family": self.family}
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.described().items())
+        return f"Candidate({said})"
+
+    def witness(self) -> Candidate:
+        """The same as one that is asked, and never chosen."""
+        return replace(self, recipe=None, model=None)
 
 
 @dataclass(frozen=True)
@@ -103,74 +94,6 @@ class Fitted:
 
     candidates: list[Candidate]
     cut: list[Recipe] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Candidates, and what speaks for each."""
-
-    candidates: list[Candidate]
-    agreement: np.ndarray
-    """Mean adjusted Rand index with the candidates of every other family."""
-    neighbours: np.ndarray
-    """Share of the rows of a cluster whose neighbours tell it, mean of the clusters."""
-    clearness: np.ndarray
-    """One less the mean leak of the clusters."""
-    valleys: np.ndarray
-    """What clearness counts for, 0 to 1."""
-    whole: np.ndarray
-    """Whether no cluster is missing."""
-    together: np.ndarray
-    """Adjusted Rand index of every pair."""
-    moves: np.ndarray | float = 0.0
-    """Rows that every candidate would have to move so that known pairs hold."""
-
-    @cached_property
-    def score(self) -> np.ndarray:
-        score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
-        score = score - PRICE_OF_A_MOVE * self.moves
-        return np.where(self.whole, score, score - 10.0)
-
-    @cached_property
-    def order(self) -> list[int]:
-        """Candidates that can be chosen, best first."""
-        by_score = np.argsort(-self.score, kind="stable").tolist()
-        return [i for i in by_score if self.candidates[i].recipe is not None]
-
-    @cached_property
-    def confidence(self) -> float:
-        """How sure the best one is, 0 to 1.
-
-        Either other families find its clusters, and so does k-means, however columns are scaled;
-        or there are valleys between them that are clearer than those of any different clustering.
-        """
-        best = self.order[0]
-        plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
-        agreed = min(self.agreement[best], *self.together[best, plain]) if plain else 0.0
-        return float(np.clip(max(agreed, self.by_valleys), 0.0, 1.0))
-
-    @property
-    def by_valleys(self) -> float:
-        """How sure the valleys of the best one alone make it."""
-        best = self.order[0]
-        leak = 1.0 - self.clearness + FLOOR
-        rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
-        least = self.together[best, rivals].min() if rivals.any() else 0.0
-        return float(self.valleys[best] * least)
-
-    def records(self) -> list[NamedValues]:
-        """How every candidate was made and what speaks for it, best first."""
-        return [
-            {
-                "candidate": str(self.candidates[i].recipe),
-                "family": self.candidates[i].family,
-                "agreement": float(self.agreement[i]),
-                "neighbours": float(self.neighbours[i]),
-                "clearness": float(self.clearness[i]),
-                "score": float(self.score[i]),
-            }
-            for i in self.order
-        ]
 
 
 def recipes(n_clusters: int, few: Sequence[int] = ()) -> list[Recipe]:
@@ -239,15 +162,18 @@ def fitted(
     seed: int,
     form: Callable[[np.ndarray], TableLike] = as_it_is,
     max_seconds: float | None = None,
+    without: Collection[str] = (),
 ) -> Fitted:
     """All candidates that can be fitted to these rows, and witnesses.
 
-    `form` brings rows into the form that the fit of all rows will have.  Which candidates are too
-    much work is known before the first; after `max_seconds` none is begun, but k-means always is.
+    `form` brings rows into the form that the fit of all rows will have; methods may be left out.
+    Which candidates are too much work is known before the first; after `max_seconds` none is begun,
+    but k-means always is.
     """
     found: list[Candidate] = []
     why: UserError | None = None
-    wanted, cut = affordable(recipes(n_clusters, _worth_a_look(values)), *values.shape)
+    every = recipes(n_clusters, _worth_a_look(values))
+    wanted, cut = affordable([r for r in every if r.method not in without], *values.shape)
     began, rows = time.monotonic(), form(values)
     with stage(f"fitting {len(wanted)} candidates to a sample") as told, _here_and_unheard():
         plain = within_bounds(values)
@@ -265,33 +191,11 @@ def fitted(
             except UserError as problem:  # it is not made for such rows
                 why = why or problem
                 continue
-            found.append(Candidate(recipe.family, recipe, np.asarray(model.labels_)))
+            labels = np.asarray(model.labels_)
+            found.append(Candidate(recipe.family, recipe, labels, model.model_, model.start_))
     if why is not None and all(candidate.recipe is None for candidate in found):
         raise why
     return Fitted(found, cut)
-
-
-def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> Judged:
-    """What speaks for every candidate."""
-    labelings = np.array([c.labels for c in candidates])
-    together = agreements(labelings)
-    families = np.array([c.family for c in candidates])
-    agreement = np.array(
-        [
-            np.mean([together[i, families == f].mean() for f in set(families) - {own}] or [1.0])
-            for i, own in enumerate(families)
-        ]
-    )
-    nearest = nearest_rows(telling(values))
-    clearness = np.array([1.0 - leaks(nearest, labels).mean() for labels in labelings])
-    sizes = np.array([np.bincount(labels, minlength=n_clusters).min() for labels in labelings])
-    even = np.clip(sizes * n_clusters / (SMALL * len(values)), 0.0, 1.0)
-    in_part = np.array([family.endswith(SOME_COLUMNS) for family in families])
-    enough = np.where(in_part, CLEARER, CLEAR)
-    valleys = even * np.clip((clearness - enough) / (1.0 - enough), 0.0, 1.0)
-    told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
-    told[in_part] = 0.0  # neighbours know nothing but what the candidate has seen
-    return Judged(candidates, agreement, told, clearness, valleys, sizes > 0, together)
 
 
 def within_bounds(values: np.ndarray) -> np.ndarray:
@@ -299,18 +203,6 @@ def within_bounds(values: np.ndarray) -> np.ndarray:
     centred = values - values.mean(axis=0)
     size = float(np.abs(centred).max())
     return centred / size if size > 0 else centred
-
-
-def _told_by_neighbours(nearest: np.ndarray, labels: np.ndarray) -> float:
-    """Share of the rows of a cluster whose neighbours vote for it, mean of the clusters.
-
-    A vote of a small cluster counts more, by the root of its share.
-    """
-    numbers = np.unique(labels, return_inverse=True)[1]
-    members = np.eye(numbers.max() + 1)[numbers]
-    votes = members[nearest].mean(axis=1) / np.sqrt(members.mean(axis=0))
-    right = votes.argmax(axis=1) == numbers
-    return float(np.mean(right @ members / members.sum(axis=0)))
 
 
 def _mixture(rows: np.ndarray, n_clusters: int, seed: int) -> np.ndarray | None:

@@ -1,156 +1,175 @@
-"""What speaks for each candidate: independent criteria, and their combination.
+"""What speaks for a candidate, without labels.
 
-Five criteria are combined by percentile ranks, for they have no unit in common:
-
-- corroboration: agreement with simple methods (k-means, mixture, spectral) that know no margin;
-- persistence: agreement with the candidate's own start, which the margin has then confirmed;
-- views: whether either half of the columns, at random, tells the same story;
-- margin: the objective divided by C, negative;
-- likelihood: of the rows if every cluster were normal, in 2, 5 and 10 leading components.
-
-The sixth, connection, has a natural unit: how far the worst cluster's conductance on the neighbour
-graph lies below that of a Gaussian cloud with the rows' covariance.  It is 0 where the rows have no
-valleys, so that it speaks only where it knows something.  Neighbours are looked for by the ranks of
-columns, which outliers do not stretch, and by the columns as they are, whose rings and moons ranks
-would bend; the lower of both counts, for a valley is there however one looks.
+Three things do: that candidates of other families find the same clusters (agreement); that the
+nearest neighbours of a row tell its cluster (neighbours); and that few edges to nearest neighbours
+leave a cluster (clearness).  Clearness counts only where there are valleys between clusters, for
+elsewhere it knows nothing, but then it counts most; and less if a cluster is much smaller than the
+others, since a few rows far from all others are cut off at no cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import euclidean_distances
 
-from dmkc.clusterers.sampled import NEIGHBOURS, leading_components, neighbour_graph
-from dmkc.selection.pool import Pool
-from dmkc.selection.scores import (
-    agreements,
-    gaussian_cloud,
-    in_units,
-    mean_ranks,
-    rank_normalised,
-    standardised,
-    tightness,
-    worst_tightness,
-)
+from dmkc.selection.families import K_MEANS, SOME_COLUMNS, Candidate
+from dmkc.selection.questions import Told, rows_to_move
+from dmkc.selection.scores import SURE, agreements, clearly_different
+from dmkc.selection.structure import CLEAR as CLEAR_CLUSTERS
+from dmkc.selection.structure import FLOOR, NONE, SOME, leaks, nearest_rows, telling
+from dmkc.typing import NamedValues
 
-VIEW_SPLITS = 4
-COMPONENTS = (2, 5, 10)
-LEAST_VARIANCE = 1e-3
-"""Part of the mean variance that is added to every one, so that no cluster is flat."""
-LEAST_CONDUCTANCE = 1e-3
-"""What pieces of a cloud have at least, so that it can be divided by."""
-CONNECTION = 2.0
-"""What connection counts for, beside the mean rank of the others."""
-RANKED = ("corroboration", "persistence", "views", "margin", "likelihood")
+CLEAR = 0.95
+"""Clearness from which on it counts."""
+CLEARER = 0.98
+"""The same of candidates that see some columns: those in which clearness is measured."""
+WEIGHT_OF_CLEARNESS = 3.0
+SMALL = 0.5
+"""A smallest cluster below this part of an equal share lowers what clearness counts for."""
+PRICE_OF_A_MOVE = 0.3
+"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
+RIVAL = 2.0
+"""Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 
 
-def judge(pool: Pool, values: np.ndarray, n_clusters: int, seed: int) -> dict[str, np.ndarray]:
-    """The criteria of all candidates; larger is better."""
-    labelings, rows = np.array([c.labels for c in pool.candidates]), standardised(values)
-    n = len(labelings)
-    witnesses = np.array([w.labels for w in pool.witnesses])
-    agreed = agreements(np.concatenate([labelings, witnesses]))[:n, n:]
-    by_ranks = connection(rank_normalised, rows, labelings, n_clusters, seed)
-    as_they_are = connection(np.asarray, in_units(values), labelings, n_clusters, seed)
-    return {
-        "corroboration": agreed.mean(axis=1),
-        "persistence": np.array(
-            [agreements(np.stack([c.labels, c.start_labels]))[0, 1] for c in pool.candidates]
-        ),
-        "views": two_views(rows, labelings, seed),
-        "margin": np.array([-c.loss for c in pool.candidates]),
-        "likelihood": likelihood(rows, labelings, seed),
-        "connection": np.minimum(by_ranks, as_they_are),
-    }
+@dataclass(frozen=True)
+class Judged:
+    """Candidates, and what speaks for each."""
+
+    candidates: list[Candidate]
+    agreement: np.ndarray
+    """Mean adjusted Rand index with the candidates of every other family."""
+    neighbours: np.ndarray
+    """Share of the rows of a cluster whose neighbours tell it, mean of the clusters."""
+    clearness: np.ndarray
+    """One less the mean leak of the clusters."""
+    valleys: np.ndarray
+    """What clearness counts for, 0 to 1."""
+    whole: np.ndarray
+    """Whether no cluster is missing."""
+    together: np.ndarray
+    """Adjusted Rand index of every pair."""
+    nearest: np.ndarray
+    """Numbers of every row's nearest other rows."""
+    moves: np.ndarray
+    """Rows that every candidate would have to move so that known pairs hold."""
+
+    def told(self, answers: Sequence[Told], n_clusters: int) -> Judged:
+        """The same once some pairs are known."""
+        return replace(self, moves=rows_to_move(self.labels, answers, n_clusters))
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Of the sample, a candidate a row."""
+        return np.array([candidate.labels for candidate in self.candidates])
+
+    @cached_property
+    def score(self) -> np.ndarray:
+        score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
+        score = score - PRICE_OF_A_MOVE * self.moves
+        return np.where(self.whole, score, score - 10.0)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Candidates that can be chosen, best first."""
+        by_score = np.argsort(-self.score, kind="stable").tolist()
+        return [i for i in by_score if self.candidates[i].recipe is not None]
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure the best one is, 0 to 1.
+
+        Either other families find its clusters, and so does k-means, however columns are scaled;
+        or there are valleys between them that are clearer than those of any different clustering.
+        """
+        best = self.order[0]
+        plain = [i for i, c in enumerate(self.candidates) if c.family == K_MEANS]
+        agreed = min(self.agreement[best], *self.together[best, plain]) if plain else 0.0
+        return float(np.clip(max(agreed, self.by_valleys), 0.0, 1.0))
+
+    @property
+    def by_valleys(self) -> float:
+        """How sure the valleys of the best one alone make it."""
+        best = self.order[0]
+        leak = 1.0 - self.clearness + FLOOR
+        rivals = (leak <= RIVAL * leak[best]) & (self.valleys > 0)
+        least = self.together[best, rivals].min() if rivals.any() else 0.0
+        return float(self.valleys[best] * least)
+
+    def verdict(self, found: bool) -> str:
+        """In words, where there is evidence of clusters (`found`) or none."""
+        if not found:
+            return NONE
+        return CLEAR_CLUSTERS if self.confidence >= SURE else SOME
+
+    def offered(self, found: bool) -> list[int]:
+        """The best candidate, and up to two clearly different ones unless clusters are clear."""
+        if self.verdict(found) == CLEAR_CLUSTERS:
+            return self.order[:1]
+        return clearly_different(self.order, self.together)
+
+    def records(self, found: bool) -> list[NamedValues]:
+        """How every candidate was made and what speaks for it, best first.
+
+        `alternative` numbers those that are offered, from 0.
+        """
+        numbers = {i: number for number, i in enumerate(self.offered(found))}
+        return [
+            {
+                **self.candidates[i].described(),
+                "agreement": float(self.agreement[i]),
+                "neighbours": float(self.neighbours[i]),
+                "clearness": float(self.clearness[i]),
+                "score": float(self.score[i]),
+                "contradictions": int(self.moves[i]),
+                "alternative": numbers.get(i),
+            }
+            for i in self.order
+        ]
 
 
-def total(criteria: dict[str, np.ndarray]) -> np.ndarray:
-    """The score, between 0 and 3: mean rank of the ranked criteria plus twice the connection."""
-    ranked = mean_ranks({name: criteria[name] for name in RANKED})
-    return ranked + CONNECTION * criteria["connection"]
+def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> Judged:
+    """What speaks for every candidate."""
+    labelings = np.array([c.labels for c in candidates])
+    together = agreements(labelings)
+    families = np.array([c.family for c in candidates])
+    groups = {family: families == family for family in sorted({*families})}
+    agreement = np.array(
+        [
+            np.mean([row[some].mean() for family, some in groups.items() if family != own] or [1.0])
+            for row, own in zip(together, families, strict=True)
+        ]
+    )
+    nearest = nearest_rows(telling(values))
+    clearness = np.array([1.0 - leaks(nearest, labels).mean() for labels in labelings])
+    sizes = np.array([np.bincount(labels, minlength=n_clusters).min() for labels in labelings])
+    even = np.clip(sizes * n_clusters / (SMALL * len(values)), 0.0, 1.0)
+    in_part = np.array([family.endswith(SOME_COLUMNS) for family in families])
+    enough = np.where(in_part, CLEARER, CLEAR)
+    valleys = even * np.clip((clearness - enough) / (1.0 - enough), 0.0, 1.0)
+    told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
+    told[in_part] = 0.0  # neighbours know nothing but what the candidate has seen
+    moves = np.zeros(len(candidates), dtype=np.int64)
+    return Judged(
+        candidates, agreement, told, clearness, valleys, sizes > 0, together, nearest, moves
+    )
 
 
-def confidence_of(
-    best: int, criteria: dict[str, np.ndarray], agreement: np.ndarray, with_k_means: np.ndarray
-) -> float:
-    """How far a candidate is what the single criteria would pick, and what k-means finds.
+def votes(nearest: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """For every row, the share of its neighbours in every cluster over the root of its share.
 
-    The lowest of its mean agreement with their picks and of those with k-means: where even k-means
-    sees the same clusters, whatever the columns are divided by, there is little to choose.
+    A vote of a small cluster counts more.
     """
-    names = [n for n in criteria if n != "connection" or np.any(criteria[n] > 0)]
-    picks = [int(np.argmax(criteria[name])) for name in names]
-    plain = np.min(with_k_means) if len(with_k_means) else 1.0
-    return float(max(0.0, min(np.mean(agreement[best, picks]), plain)))
+    numbers = np.unique(labels, return_inverse=True)[1]
+    members = np.eye(numbers.max() + 1)[numbers]
+    return members[nearest].mean(axis=1) / np.sqrt(members.mean(axis=0))
 
 
-def connection(
-    seen: Callable[[np.ndarray], np.ndarray],
-    rows: np.ndarray,
-    labelings: np.ndarray,
-    n_clusters: int,
-    seed: int,
-) -> np.ndarray:
-    """How far conductance lies below that of pieces of a cloud without valleys, between 0 and 1.
-
-    `seen` makes the rows between which distances are taken.
-    """
-    seed %= 2**32
-    graph = neighbour_graph(euclidean_distances(seen(rows)))
-    cloud = seen(gaussian_cloud(rows, seed))
-    pieces = KMeans(n_clusters, n_init=3, random_state=seed).fit(cloud).labels_
-    reference = 1.0 - tightness(neighbour_graph(euclidean_distances(cloud)), pieces)
-    conductance = np.array([1.0 - worst_tightness(graph, labels) for labels in labelings])
-    return np.clip(1.0 - conductance / max(reference, LEAST_CONDUCTANCE), 0.0, 1.0)
-
-
-def likelihood(rows: np.ndarray, labelings: np.ndarray, seed: int) -> np.ndarray:
-    """Mean rank, over numbers of leading components, of the likelihood under normal clusters."""
-    _, axes = leading_components(rows, max(COMPONENTS), seed % 2**32)
-    along = (rows - rows.mean(axis=0)) @ axes.T
-    numbers = sorted({min(q, along.shape[1]) for q in COMPONENTS})
-    found = {str(q): np.array([_normal(along[:, :q], z) for z in labelings]) for q in numbers}
-    return mean_ranks(found)
-
-
-def _normal(rows: np.ndarray, labels: np.ndarray) -> float:
-    """Log-likelihood a row, up to a constant; small clusters borrow the variances of all rows."""
-    n, q = rows.shape
-    spread = rows.var(axis=0)
-    least = LEAST_VARIANCE * max(float(spread.mean()), 1e-12) * np.eye(q)
-    total = 0.0
-    for inside in (labels == r for r in np.unique(labels)):
-        size = int(inside.sum())
-        own = np.atleast_2d(np.cov(rows[inside].T, bias=True)) if size > 1 else np.zeros((q, q))
-        borrowed = q / (q + size)
-        mixed = (1 - borrowed) * own + borrowed * np.diag(spread) + least
-        total += size * (np.log(size / n) - 0.5 * np.linalg.slogdet(mixed)[1])
-    return total / n
-
-
-def two_views(rows: np.ndarray, labelings: np.ndarray, seed: int) -> np.ndarray:
-    """Agreement of the labels that neighbours suggest in two halves of the columns."""
-    n, d = rows.shape
-    if d < 2:
-        return np.zeros(len(labelings))
-    ranked, rng = rank_normalised(rows), np.random.default_rng([seed, 7])
-    found = np.zeros(len(labelings))
-    for _ in range(VIEW_SPLITS):
-        columns = rng.permutation(d)
-        nearest = [_nearest(ranked[:, half]) for half in (columns[: d // 2], columns[d // 2 :])]
-        for i, labels in enumerate(labelings):
-            members = np.eye(labels.max() + 1)[labels]
-            size = np.sqrt(np.maximum(members.mean(axis=0), 1.0 / n))
-            told = np.stack([(members[at].mean(axis=1) / size).argmax(axis=1) for at in nearest])
-            found[i] += agreements(told)[0, 1] / VIEW_SPLITS
-    return found
-
-
-def _nearest(rows: np.ndarray) -> np.ndarray:
-    distances = euclidean_distances(rows)
-    np.fill_diagonal(distances, np.inf)
-    k = min(NEIGHBOURS, len(rows) - 1)
-    return np.argsort(distances, axis=1, kind="stable")[:, :k]
+def _told_by_neighbours(nearest: np.ndarray, labels: np.ndarray) -> float:
+    """Share of the rows of a cluster whose neighbours vote for it, mean of the clusters."""
+    numbers = np.unique(labels, return_inverse=True)[1]
+    right = votes(nearest, labels).argmax(axis=1) == numbers
+    return float(np.mean(np.bincount(numbers, weights=right) / np.bincount(numbers)))

@@ -1,4 +1,4 @@
-"""The candidates: starts x kernel banks x scalings, fitted to a sample in batches.
+"""Candidates of multiple kernel clustering: starts x banks x scalings, fitted in batches.
 
 All starts of a bank share every scan.  C is calibrated to the data (see `calibrated_c`),
 without which most candidates would collapse or never leave their start.
@@ -7,26 +7,30 @@ without which most candidates would collapse or never leave their start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from dmkc.clusterers.margin.base import calibrated_c, on_sample
 from dmkc.clusterers.margin.cccp import MarginSettings
-from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.sampled import shaped
 from dmkc.clusterers.starts import Start, in_order, k_means_start, starts_on_sample
 from dmkc.data import as_rows
 from dmkc.display import advance
-from dmkc.kernels import Gaussian, Kernel, Linear, Polynomial
+from dmkc.kernels import Gaussian, Kernel, Linear, Neighbours, Polynomial
 from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine
+from dmkc.selection.families import Candidate, Recipe
+from dmkc.selection.sampling import Sample
+from dmkc.typing import NamedValues
 
 Bank = tuple[Kernel, ...]
 WIDE_BANK: Bank = (Linear(), *(Gaussian(width) for width in (0.05, 0.15, 0.5, 2.0)))
 NARROW_BANK: Bank = (Linear(), Polynomial(2), Gaussian(0.5))
+GRAPH_BANK: Bank = (Linear(), Neighbours(12))
+MARGIN = "margin"
+MADE_OF = ("scale", "kernels", "C", "balance")
 BALANCES = (0.0, 0.3)
 INIT = ("k-means", "kernel-k-means", "pca", "random")
 PER_KIND = 2
@@ -54,92 +58,45 @@ class Ingredients:
         if self.bank is not None:
             return [(scale, self.bank, self.balances) for scale in self.scales]
         wide = [(scale, WIDE_BANK, self.balances[-1:]) for scale in self.scales]
-        return [*wide, (self.scales[0], NARROW_BANK, self.balances[:1])]
+        graph = [(scale, GRAPH_BANK, self.balances[-1:]) for scale in self.scales]
+        return [*wide, *graph, (self.scales[0], NARROW_BANK, self.balances[:1])]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A clustering of the sample, and how it came about."""
+@dataclass(frozen=True, repr=False)
+class MarginCandidate(Candidate):
+    """A fit of multiple kernel clustering from a start."""
 
-    scale: str | None
-    kernels: Bank
-    C: float
-    balance: float | None
-    start: str
-    labels: np.ndarray
-    """Of the sample."""
-    start_labels: np.ndarray
-    loss: float
-    """Objective divided by C, which candidates of different C share as a unit."""
-    model: KernelModel
-
-    def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self.described().items())
-        return f"Candidate({said})"
-
-    def described(self) -> dict[str, Any]:
-        """How it was made, in plain values."""
-        return {
-            "scale": self.scale,
-            "kernels": list(self.kernels),
-            "C": self.C,
-            "balance": self.balance,
-            "start": self.start,
-        }
+    def described(self) -> NamedValues:
+        made = {} if self.recipe is None else self.recipe.parameters
+        return {name: made[name] for name in MADE_OF} | {"start": self.start}
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Different candidates, and what simple methods that know no margin say of the same rows."""
-
-    candidates: list[Candidate]
-    witnesses: list[Start]
-
-    @property
-    def k_means(self) -> list[np.ndarray]:
-        """What k-means says, for every scaling."""
-        return [w.labels for w in self.witnesses if w.name == "k-means"]
-
-
-def make_pool(
-    rows: np.ndarray, n_clusters: int, made_of: Ingredients, seed: int, names: Any = None
-) -> Pool:
-    """Fit all candidates to a sample of rows in memory, whose columns may have names."""
-    found: list[Candidate] = []
-    witnesses: list[Start] = []
+def margin_candidates(
+    sample: Sample, n_clusters: int, made_of: Ingredients, seed: int
+) -> list[MarginCandidate]:
+    """Fit all candidates to a sample of rows in memory."""
+    found: list[MarginCandidate] = []
     shapes: dict[str | None, list[Start]] = {}
     batches = made_of.batches()
     for number, (scale, bank, balances) in enumerate(batches):
         advance(number, len(batches), f"{len(bank)} kernels, scale {scale}")
-        ready = _ready(rows, bank, scale, n_clusters, made_of.rank, seed, names)
-        fresh = scale not in shapes
-        if fresh:
+        ready = _ready(sample, bank, scale, n_clusters, made_of.rank, seed)
+        if scale not in shapes:
             shapes[scale] = _shapes(ready, n_clusters, seed)
         starts = _all_starts(ready, shapes[scale], n_clusters, seed)
-        if fresh:
-            plain = k_means_start(ready, starts, n_clusters, seed)
-            witnesses += [plain, *(s for s in shapes[scale] if s.name != "radius")]
         for balance in balances if n_clusters == 2 else (None,):
             found += _fits(ready, starts, bank, scale, balance, n_clusters, made_of, seed)
-    return Pool(_distinct(found, n_clusters), witnesses)
+    return _distinct(found, n_clusters)
 
 
 def _ready(
-    rows: np.ndarray,
-    bank: Bank,
-    scale: str | None,
-    n_clusters: int,
-    rank: int,
-    seed: int,
-    names: Any,
+    sample: Sample, bank: Bank, scale: str | None, n_clusters: int, rank: int, seed: int
 ) -> Prepared:
-    n = len(rows)
+    n = len(sample.values)
     settings = FeatureSettings(
         bank, scale, rank, "uniform", "float64", "persist", None, max(n, 2), seed
     )
-    known = None if names is None else tuple(names)
-    own = replace(as_rows(rows), column_names=known)
-    return prepare(own, ThreadEngine(), settings, n_clusters)
+    return prepare(as_rows(sample.form(sample.values)), ThreadEngine(), settings, n_clusters)
 
 
 def _shapes(ready: Prepared, m: int, seed: int) -> list[Start]:
@@ -165,27 +122,25 @@ def _fits(
     m: int,
     made_of: Ingredients,
     seed: int,
-) -> list[Candidate]:
+) -> list[MarginCandidate]:
     c = made_of.C
     if c is None:
         c = calibrated_c(ready, k_means_start(ready, starts, m, seed), m, made_of.norm)
     settings = MarginSettings(c, balance, made_of.norm, 5e-3, 1e-2, 12, made_of.solver)
     stage, labelings = on_sample(ready, settings, m, starts, Progress(0, settings.tol))
+    made = {"n_clusters": m, "scale": scale, "kernels": list(bank), "C": c, "balance": balance}
+    recipe = Recipe("mkc", made, MARGIN)
     found = []
     for start, end in zip(starts, stage.run(labelings), strict=True):
-        fit = end.value
-        model = fit.model.kernel_model(ready.features)
+        model = end.value.model.kernel_model(ready.features)
         labels = model.label_pipeline().answer(ready.sample.record)
-        loss = fit.model.objective / c
-        found.append(
-            Candidate(scale, bank, c, balance, start.name, labels, start.labels, loss, model)
-        )
+        found.append(MarginCandidate(MARGIN, recipe, labels, model, start.name))
     return found
 
 
-def _distinct(candidates: Sequence[Candidate], m: int) -> list[Candidate]:
+def _distinct(candidates: Sequence[MarginCandidate], m: int) -> list[MarginCandidate]:
     """Candidates with different labelings and no tiny cluster; any, if all have one."""
-    unique: dict[bytes, Candidate] = {}
+    unique: dict[bytes, MarginCandidate] = {}
     for candidate in candidates:
         unique.setdefault(in_order(candidate.labels).tobytes(), candidate)
     large = [

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from dmkc.errors import UserError
 from dmkc.selection.scores import standardised
@@ -68,15 +69,13 @@ class Opinions:
 
 
 def clearness(scores: np.ndarray) -> np.ndarray:
-    """Ranks of rows by their distance from the boundary, between 0 and 1; from decision scores."""
+    """Ranks of rows by how far their cluster is ahead of the next, 0 to 1; from scores or votes."""
     if scores.ndim == 1 or scores.shape[1] == 1:
         apart = np.abs(scores.ravel())
     else:
         top = np.sort(scores, axis=1)
         apart = top[:, -1] - top[:, -2]
-    ranks = np.empty(len(apart))
-    ranks[np.argsort(apart, kind="stable")] = np.arange(len(apart))
-    return ranks / max(len(apart) - 1, 1)
+    return (rankdata(apart) - 1.0) / max(len(apart) - 1, 1)
 
 
 def best_pairs(
@@ -267,11 +266,11 @@ class Asking:
 
 def side_by_side(selection: Selection, i: int, j: int, most: int = MOST_SHOWN) -> pd.DataFrame:
     """Two rows of the sample as columns; those first that differ most, in standard deviations."""
-    values, names = selection.gathered.values, selection.gathered.columns
+    values, names = selection.gathered.sample.values, selection.gathered.sample.rows.column_names
     at = np.searchsorted(selection.positions, [i, j])
     apart = np.abs(np.subtract(*standardised(values)[at]))
     order = np.argsort(-apart, kind="stable")[:most]
-    names = names or [f"column {k}" for k in range(values.shape[1])]
+    names = names or tuple(f"column {k}" for k in range(values.shape[1]))
     table = values[np.ix_(at, order)].T
     titles = [f"row {name}" for name in called(selection, i, j)]
     return pd.DataFrame(table, index=[names[k] for k in order], columns=titles)
@@ -284,8 +283,4 @@ def plainly(value: float) -> str:
 
 def called(selection: Selection, *rows: int) -> list[str]:
     """What rows of the sample are called: by the index of X, where it has one."""
-    names = selection.gathered.row_names
-    return [
-        str(row) if names is None else names[int(np.searchsorted(selection.positions, row))]
-        for row in rows
-    ]
+    return selection.gathered.sample.rows.container.row_labels(np.array(rows))

@@ -1,54 +1,56 @@
-"""From any input to a selection: take a sample, settle the number of clusters, fill the pool."""
+"""From any input to a selection: take a sample, settle the number of clusters, fit candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from dmkc.clusterers.answered import Answer, checked_answers
+from dmkc.clusterers.auto import AutoClustering
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
-from dmkc.clusterers.parameters import Integer
-from dmkc.clusterers.prepare import SAMPLE_BYTES
-from dmkc.clusterers.sampled import spread_out
-from dmkc.data import Rows, as_rows, check_weights, with_weights
-from dmkc.data.rows import scan_width
+from dmkc.clusterers.parameters import Integer, shared
+from dmkc.data import as_rows
 from dmkc.display import stage
-from dmkc.errors import UserError
+from dmkc.errors import UserError, UserTypeError
 from dmkc.kernels import as_bank
-from dmkc.scan.engine import Engine, one_blas_thread, open_engine
-from dmkc.scan.survey import TakeScan, sample_positions
+from dmkc.scan.engine import one_blas_thread, open_engine
+from dmkc.selection.auto import seen_in
 from dmkc.selection.choose import Gathered, Selection
-from dmkc.selection.pool import BALANCES, Ingredients, make_pool
+from dmkc.selection.families import fitted
+from dmkc.selection.pool import BALANCES, Ingredients, margin_candidates
+from dmkc.selection.sampling import take_sample
 from dmkc.typing import PerRow, TableLike
 
-ROWS = 1000
-"""Rows that candidates are compared on."""
+FEWEST_ROWS = 20
+"""Rows of a sample, at least, where there are as many."""
 
 
 def select(
     X: TableLike,
-    estimator: MultipleKernelClustering | None = None,
+    estimator: AutoClustering | MultipleKernelClustering | None = None,
     *,
     answers: Iterable[Sequence[Any]] = (),
-    sample_rows: int = ROWS,
+    sample_rows: int = 1000,
     sample_weight: PerRow = None,
 ) -> Selection:
-    """Choose parameters and start of multiple kernel clustering without labels.
+    """Choose a method and its parameters without labels, and see what else fits.
 
-    Some 50 candidates (starts x kernel banks x scalings) are fitted to a sample of the rows and
-    judged by six criteria that use no labels.
+    Candidates are fitted to a sample of the rows and judged by criteria that use no labels: those
+    of all methods, as `AutoClustering` tries them, or settings and starts of multiple kernel
+    clustering alone, of which the other methods are witnesses then.
 
     Parameters
     ----------
     X : rows, in any form that `fit` takes.
-    estimator : MultipleKernelClustering or None, default=None
-        Its parameters that are "auto" (`scale`, `kernels`, `C`, `balance`, `n_clusters`) are open;
-        the others are kept.  None leaves all open but `n_clusters=2`.
+    estimator : AutoClustering, MultipleKernelClustering or None, default=None
+        None is ``AutoClustering(random_state=0)``: all methods, and any number of clusters.  Of a
+        MultipleKernelClustering the parameters that are "auto" (`scale`, `kernels`, `C`,
+        `balance`, `n_clusters`) are open, and the others are kept.
     answers : list of (row, row, bool), default=()
         Pairs of rows and whether they belong together.
     sample_rows : int, default=1000
@@ -68,6 +70,8 @@ def select(
     >>> from dmkc.datasets import make_blobs
     >>> X, y = make_blobs(120, centers=2, seed=0)
     >>> found = dmkc.select(X)
+    >>> found.verdict
+    'clear clusters'
     >>> labels = found.estimator().fit_predict(X)
     """
     known = checked_answers(answers)
@@ -76,35 +80,68 @@ def select(
 
 def gather(
     X: TableLike,
-    estimator: MultipleKernelClustering | None,
+    estimator: Any,
     answers: Sequence[Answer],
     sample_rows: int,
     sample_weight: PerRow,
 ) -> Gathered:
     """The sample and the candidates that were fitted to it, not judged yet."""
     if estimator is None:
-        estimator = MultipleKernelClustering(
-            scale="auto", kernels="auto", C="auto", balance="auto", random_state=0
+        estimator = AutoClustering(random_state=0)
+    _check_template(estimator)
+    seed = seed_of(estimator.random_state)
+    rows, engine = as_rows(X), open_engine(estimator.client, estimator)
+    wanted = Integer(least=FEWEST_ROWS).check("sample_rows", sample_rows)
+    asked = np.unique(np.array([row for answer in answers for row in answer[:2]], dtype=np.int64))
+    if len(asked) and asked[-1] >= rows.n_rows:
+        raise UserError(f"An answer names row {asked[-1]}, but `X` has {rows.n_rows} rows.")
+    fewest, most = shared.cluster_range(estimator.n_clusters, rows.n_rows)
+    if most < 2:
+        raise UserError("There is nothing to choose with a single cluster.")
+    with one_blas_thread():
+        sample = take_sample(rows, engine, wanted, fewest, sample_weight, asked, seed)
+        seen = seen_in(sample.values, fewest, most, seed)
+        m = seen.best if fewest < most else fewest
+        template = clone(estimator).set_params(
+            random_state=seed, client=estimator.client, n_clusters=m
+        )
+        found = Gathered([], sample, template, seed, seen, [])
+        return (_of_settings if template.selectable else _of_methods)(found)
+
+
+def _check_template(estimator: Any) -> None:
+    """Refuse what nothing can be chosen for."""
+    if isinstance(estimator, AutoClustering):
+        if estimator.must_link is not None or estimator.cannot_link is not None:
+            raise UserError(
+                "Pairs of rows are given as `answers`: leave `must_link` and `cannot_link` out."
+            )
+        return
+    if not isinstance(estimator, MultipleKernelClustering):
+        raise UserTypeError(
+            "There are candidates for an AutoClustering or a MultipleKernelClustering, not for a "
+            f"{type(estimator).__name__}."
         )
     if not is_open(estimator.init):
         raise UserError("The start is chosen with the other parameters: leave `init` out.")
     if estimator.threshold != "unit":
         raise UserError("Candidates have a unit threshold: leave `threshold` out, or give `C`.")
-    seed = seed_of(estimator.random_state)
-    rows, engine = as_rows(X), open_engine(estimator.client, estimator)
-    with one_blas_thread():
-        wanted = Integer(least=20).check("sample_rows", sample_rows)
-        positions, values = _take(rows, engine, wanted, answers, sample_weight, seed)
-        template = clone(estimator).set_params(random_state=seed, client=estimator.client)
-        m = _settled_number(template, values)
-        template.set_params(n_clusters=m)
-        if m < 2:
-            raise UserError("There is nothing to choose with a single cluster.")
-        names = None if rows.column_names is None else list(rows.column_names)
-        with stage(f"fitting candidates to {len(values)} rows"):
-            pool = make_pool(values, m, _ingredients(template), seed, names)
-        called = rows.container.row_labels(positions)
-        return Gathered(pool, values, names, positions, template, seed, called)
+
+
+def _of_methods(found: Gathered) -> Gathered:
+    """Candidates of all methods."""
+    sample, limit = found.sample, found.template.max_seconds
+    tried = fitted(sample.values, found.n_clusters, found.seed, sample.form, limit)
+    return replace(found, candidates=tried.candidates, cut=[str(recipe) for recipe in tried.cut])
+
+
+def _of_settings(found: Gathered) -> Gathered:
+    """Settings of multiple kernel clustering, and what other methods say of the same rows."""
+    sample, m, seed = found.sample, found.n_clusters, found.seed
+    with stage(f"fitting candidates to {len(sample.values)} rows"):
+        ours = margin_candidates(sample, m, _ingredients(found.template), seed)
+    others = fitted(sample.values, m, seed, sample.form, without=("mkc",)).candidates
+    return replace(found, candidates=[*ours, *(other.witness() for other in others)])
 
 
 def is_open(value: Any) -> bool:
@@ -124,39 +161,3 @@ def _ingredients(template: MultipleKernelClustering) -> Ingredients:
         rank=own["rank"],
         solver=t.solver,
     )
-
-
-def _settled_number(template: MultipleKernelClustering, values: np.ndarray) -> int:
-    """The number of clusters; where it is open, the one that the library's defaults choose."""
-    if isinstance(template.n_clusters, int | np.integer):
-        return int(template.n_clusters)
-    plain = MultipleKernelClustering(template.n_clusters, random_state=template.random_state)
-    return plain.fit(values).n_clusters_
-
-
-def _take(
-    rows: Rows, engine: Engine, wanted: int, answers: Any, sample_weight: PerRow, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers and dense values of a sample that holds the rows of all answers."""
-    n, d = rows.n_rows, rows.n_columns
-    asked = np.array([row for answer in answers for row in answer[:2]], dtype=np.int64)
-    if len(asked) and asked.max() >= n:
-        raise UserError(f"An answer names row {asked.max()}, but `X` has {n} rows.")
-    size = min(wanted, max(SAMPLE_BYTES // (8 * d), 64), n)
-    positions = np.union1d(sample_positions(n, size, seed), asked)
-    grid = engine.grid(n, scan_width(rows))
-    blocks = list(rows.blocks(grid.block_rows))
-    if sample_weight is not None:
-        blocks = with_weights(blocks, check_weights(sample_weight, n))
-    values, weights = engine.scan(TakeScan(positions), blocks, grid)
-    values = values.toarray() if sp.issparse(values) else np.asarray(values)
-    values = values.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise UserError(
-            "Input `X` contains NaN or infinite (inf) value(s): fill in or drop these rows before "
-            "clustering."
-        )
-    if sample_weight is not None:
-        which = np.union1d(spread_out(weights), np.searchsorted(positions, asked))
-        positions, values = positions[which], values[which]
-    return positions, values

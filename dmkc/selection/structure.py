@@ -12,6 +12,7 @@ that show in one column.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
 from dmkc.display import advance
+from dmkc.errors import UserError
 from dmkc.selection.scores import MOST_COMPONENTS, in_units
 from dmkc.typing import NamedValues
 
@@ -46,6 +48,11 @@ MODES = 9
 """Places along a column, in equal steps of rank, at which its one mode may be."""
 FLOOR = 0.005
 """Leaks below this are as good as none."""
+ROWS_A_CLUSTER = 4
+"""Rows that are needed for every cluster of the most that are tried."""
+FEWEST_ROWS = 50
+"""Rows from which on the lack of evidence says something."""
+NUMBER_WORDS = "How much more clusters leak after every number of them, as a logarithm."
 TINY = 0.05
 """A cluster below this part of an equal share says nothing of how well rows can be cut."""
 CLEAR = "clear clusters"
@@ -85,9 +92,40 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
     """Look for clusters in some rows, which are in memory."""
     seed %= 2**32
     rows = telling(values)
-    numbers = range(max(fewest, 2), min(most, len(rows) // 4) + 1)
+    numbers = range(max(fewest, 2), min(most, len(rows) // ROWS_A_CLUSTER) + 1)
     some = _some_of(rows, MOST_ROWS, np.random.default_rng([seed, 22]))
-    return Structure(*evidence_of(rows, seed), _rises(some, numbers, seed))
+    return Structure(*evidence_of(rows, seed), _rises(some, numbers, fewest, seed))
+
+
+def check_range(high: int, n_rows: int) -> None:
+    """Refuse a range that was given where the rows do not suffice for the most clusters of it."""
+    if n_rows < ROWS_A_CLUSTER * high:
+        raise UserError(
+            f"To choose among up to {high} clusters at least {ROWS_A_CLUSTER * high} rows are "
+            f"needed, but there are {n_rows}: give a shorter range."
+        )
+
+
+def choose_number(
+    values: np.ndarray, fewest: int, most: int, seed: int
+) -> tuple[int, list[NamedValues]]:
+    """The number of clusters of some rows, and what is known of all numbers that were tried.
+
+    Where there is no evidence of clusters, a warning says so.
+    """
+    seen = structure(values, fewest, most, seed)
+    if not seen.found and len(values) >= FEWEST_ROWS:
+        warnings.warn(ADVICE[NONE], stacklevel=2)
+    best = seen.best
+    return best, [
+        {
+            "n_clusters": tried["n_clusters"],
+            "leak": tried["leak"],
+            "score": tried["rise"],
+            "chosen": tried["n_clusters"] == best,
+        }
+        for tried in seen.numbers
+    ]
 
 
 def telling(values: np.ndarray) -> np.ndarray:
@@ -251,9 +289,9 @@ def _leak(nearest: np.ndarray, labels: np.ndarray, k: int) -> float:
     return 1.0 if sizes.min() * k < TINY * len(labels) else float(leaks(nearest, labels).max())
 
 
-def _rises(rows: np.ndarray, numbers: range, seed: int) -> list[NamedValues]:
-    if not len(numbers):
-        return [{"n_clusters": 1, "leak": 0.0, "rise": 0.0}]
+def _rises(rows: np.ndarray, numbers: range, fewest: int, seed: int) -> list[NamedValues]:
+    if not len(numbers):  # there are too few rows to tell
+        return [{"n_clusters": fewest, "leak": 0.0, "rise": 0.0}]
     tried = [*numbers, numbers[-1] + 1]
     found = _cuts(rows, tried, seed)
     rise = np.diff(np.log(found + FLOOR))

@@ -29,7 +29,8 @@ import selection_sets
 from auto_page import write_page
 from dmkc import AutoClustering
 from dmkc.scan.engine import one_blas_thread
-from dmkc.selection.families import fitted, judge
+from dmkc.selection.families import fitted
+from dmkc.selection.judge import judge
 from dmkc.selection.structure import structure
 
 HERE = Path(__file__).resolve().parent

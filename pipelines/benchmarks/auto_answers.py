@@ -23,7 +23,7 @@ from auto import DESIGN, REAL, SHAPES, file_name, gathered, kept, rand
 from common import table, write
 from dmkc.clusterers.answered import check_answers, votes
 from dmkc.constraints.assign import assigner
-from dmkc.selection.families import PRICE_OF_A_MOVE, Judged, judge
+from dmkc.selection.judge import PRICE_OF_A_MOVE, Judged, judge
 from dmkc.selection.questions import Opinions, Told, best_pairs, rows_to_move
 from dmkc.selection.scores import standardised
 

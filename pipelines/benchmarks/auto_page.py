@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from common import RESULTS, table, write
-from dmkc.selection.families import K_MEANS, SMALL, WEIGHT_OF_CLEARNESS, Judged, judge
+from dmkc.selection.families import K_MEANS
+from dmkc.selection.judge import SMALL, WEIGHT_OF_CLEARNESS, Judged, judge
 from dmkc.selection.structure import nearest_rows
 
 Found = dict[str, Any]

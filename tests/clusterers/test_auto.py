@@ -15,7 +15,8 @@ from dmkc import AutoClustering
 from dmkc.datasets import make_blobs, make_moons, make_rings
 from dmkc.report import write_report
 from dmkc.selection import auto, families
-from dmkc.selection.families import Candidate, Fitted, judge, recipes
+from dmkc.selection.families import Candidate, Fitted, recipes
+from dmkc.selection.judge import judge
 from tests.without_chances import without_chances
 
 
@@ -221,4 +222,4 @@ def test_what_speaks_for_a_candidate_by_hand():
     assert found.order == [0, 1] and found.neighbours[0] == 1.0 and found.clearness[0] == 1.0
     assert found.clearness[1] < 0.5 and found.agreement[0] > found.agreement[1]
     assert found.confidence == pytest.approx(1.0)
-    assert families.WITNESS not in {record["family"] for record in found.records()}
+    assert families.WITNESS not in {record["family"] for record in found.records(True)}

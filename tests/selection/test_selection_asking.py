@@ -18,9 +18,21 @@ import dmkc
 from dmkc import Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.cli.answers import read_answers, write_answers
+from dmkc.selection.choose import Selection
 from dmkc.selection.questions import Asking
 
-OPTIONS = ["--kernels", "linear,gaussian:0.5", "--scale", "standard", "--rank", "20", "--seed", "0"]
+OPTIONS = [
+    "--method",
+    "mkc",
+    "--kernels",
+    "linear,gaussian:0.5",
+    "--scale",
+    "standard",
+    "--rank",
+    "20",
+    "--seed",
+    "0",
+]
 
 
 def square(n=120):
@@ -78,8 +90,8 @@ def test_the_two_rows_are_shown_side_by_side(two_ways):
 
 def test_where_all_candidates_agree_there_is_nothing_to_ask(two_ways):
     found = two_ways[3]
-    one = {name: values[:1] for name, values in found.criteria.items()}
-    alone = Asking(replace(found, candidates=found.candidates[:1], criteria=one, score=np.ones(1)))
+    gathered = replace(found.gathered, candidates=[found.best])
+    alone = Asking(Selection.of(gathered))
     assert alone.pair is None
     assert "nothing left to ask" in alone._repr_html_()
     with pytest.raises(ValueError, match="no question left"):
@@ -152,6 +164,7 @@ def test_the_end_of_the_input_ends_the_questions(tmp_path, monkeypatch, capsys):
         (["select", "--answers", "none.csv"], "There is no file none.csv"),
         (["fit", "--method", "kmeans", "--out", "run", "--answers", "a.csv"], "auto, odm and mkc"),
         (["select", "--method", "planes"], "candidates to choose from for --method mkc alone"),
+        (["select", "--kernels", "linear"], "name one with --method, such as --method mkc"),
     ],
 )
 def test_mistakes_in_asking(tmp_path, monkeypatch, capsys, words, sentence):
@@ -265,7 +278,7 @@ def test_a_choice_is_written_where_it_may_be(tmp_path, monkeypatch, capsys):
 def test_a_frame_is_asked_about_by_its_index():
     X, _, _ = square()
     named = X.set_axis([f"r{i}" for i in range(len(X))])
-    asking = dmkc.select(named).asking()
+    asking = dmkc.select(named, dmkc.AutoClustering(2, random_state=0)).asking()
     i, j = asking.pair
     assert list(asking.rows().columns) == [f"row r{i}", f"row r{j}"]
     assert f"Do rows r{i} and r{j} belong" in asking._repr_html_()

@@ -7,7 +7,6 @@ import json
 import dask.array as da
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -17,18 +16,7 @@ from dmkc.cli import main
 from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
 from dmkc.selection.choose import checked_answers
-from dmkc.selection.judge import RANKED, confidence_of, connection, likelihood, two_views
-from dmkc.selection.scores import (
-    DIFFERENT,
-    SURE,
-    agreements,
-    mean_ranks,
-    percentile_ranks,
-    rank_normalised,
-    standardised,
-    tightness,
-    worst_tightness,
-)
+from dmkc.selection.scores import DIFFERENT, SURE, agreements
 
 
 def square(n=120, seed=0):
@@ -99,7 +87,7 @@ def test_the_table_lists_all_candidates_best_first(two_ways):
     assert len(table) == len(found.candidates)
     assert table["score"].is_monotonic_decreasing
     assert table["alternative"].tolist()[0] == 0
-    assert {*RANKED, "connection"} <= set(table)
+    assert {"scale", "kernels", "C", "start", "agreement", "neighbours", "clearness"} <= set(table)
 
 
 def test_an_alternative_is_refined_on_all_rows(two_ways):
@@ -259,75 +247,13 @@ def test_agreements_are_adjusted_rand_indices():
             assert found[i, j] == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
 
 
-def test_tightness_by_hand():
-    # a triangle and a path of three, joined by one edge
-    graph = np.zeros((6, 6))
-    for i, j in [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (2, 3)]:
-        graph[i, j] = graph[j, i] = 1
-    sides = np.array([0, 0, 0, 1, 1, 1])
-    assert tightness(sparse.csr_matrix(graph), sides) == pytest.approx((6 / 7 + 4 / 5) / 2)
-    assert worst_tightness(sparse.csr_matrix(graph), sides) == pytest.approx(4 / 5)
-
-
-def test_views_tell_shared_labels_from_labels_of_one_column():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=200)
-    rows = rng.normal(size=(200, 4)) + 4 * y[:, None]
-    rows[:, 3] = rng.normal(size=200)
-    alone = (rows[:, 3] > 0).astype(int)
-    shared, single = two_views(rows, np.stack([y, alone]), 0)
-    assert shared > 0.8 and single < 0.3
-
-
-def test_ranks():
-    assert percentile_ranks(np.array([3.0, 1.0, 2.0])).tolist() == [1.0, 0.0, 0.5]
-    assert percentile_ranks(np.array([1.0, np.nan, 1.0])).tolist() == [0.75, 0.0, 0.75]
-    assert percentile_ranks(np.array([5.0])).tolist() == [1.0]
-    both = {"a": np.array([1.0, 2.0, 3.0]), "b": np.array([30.0, 10.0, 20.0])}
-    assert mean_ranks(both).tolist() == [0.5, 0.25, 0.75]
-
-
-def test_confidence_needs_the_criteria_and_k_means_to_agree():
-    agreement = np.array([[1.0, 0.2], [0.2, 1.0]])
-    same = {"views": np.array([1.0, 0.0]), "margin": np.array([3.0, 2.0])}
-    split = {"views": np.array([1.0, 0.0]), "margin": np.array([2.0, 3.0])}
-    silent = {**same, "connection": np.zeros(2)}
-    plain = np.array([0.95, 0.85])
-    assert confidence_of(0, same, agreement, plain) == pytest.approx(0.85)
-    assert confidence_of(0, silent, agreement, np.ones(2)) == 1.0
-    assert confidence_of(0, same, agreement, np.empty(0)) == 1.0
-    assert confidence_of(0, split, agreement, plain) == pytest.approx(0.6)
-
-
-def test_connection_sees_the_valley_between_rings_and_none_in_a_cloud():
-    X, y = make_rings(500, noise=0.06)
-    X, half = np.asarray(X, dtype=np.float64), (np.asarray(X)[:, 0] > 0).astype(int)
-    for seen in (np.asarray, rank_normalised):
-        rings, cut = connection(seen, X - X.mean(axis=0), np.stack([y, half]), 2, 0)
-        assert rings > 0.5 > cut
-    cloud = np.random.default_rng(0).normal(size=(500, 3))
-    halves = (cloud[:, 0] > 0).astype(int)
-    assert connection(np.asarray, cloud, halves[None], 2, 0)[0] < 0.2
-
-
 def test_rings_are_chosen_without_labels():
     X, y = make_rings(600, noise=0.05)
     found = dmkc.select(X)
     assert adjusted_rand_score(y, found.estimator().fit(X).labels_) > 0.95
-    assert found.confidence < 0.5  # k-means does not see them
-
-
-def test_likelihood_prefers_the_clusters_that_the_rows_were_drawn_from():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [150, 50])
-    rows = standardised(rng.normal(size=(200, 4)) * np.where(y, 0.3, 1.0)[:, None])
-    wrong = (rows[:, 0] > 0).astype(int)
-    right, half = likelihood(rows, np.stack([y, wrong]), 0)
-    assert right > half
-    flat = np.zeros((20, 3))
-    assert np.isfinite(
-        likelihood(flat, np.stack([np.arange(20) % 2, np.arange(20) // 10]), 0)
-    ).all()
+    assert found.confidence >= SURE and found.verdict == "clear clusters"
+    assert found.best.family not in ("k-means", "margin") and len(found.candidates) > 15
+    assert {candidate.family for candidate in found.candidates} > {"k-means", "graph", "margin"}
 
 
 def test_a_selection_and_a_candidate_are_shown_in_a_few_lines():
@@ -338,3 +264,41 @@ def test_a_selection_and_a_candidate_are_shown_in_a_few_lines():
     assert "Linear()" in found._repr_html_() and "<b>" in found._repr_html_()
     asked = repr(found.asking())
     assert asked.startswith("0 answers. Do rows ") and "column 1" in asked and "\n" in asked
+
+
+def test_all_methods_or_settings_of_one_are_chosen_by_the_same_rule():
+    X, y = make_blobs(150, centers=8.0 * np.eye(3), random_state=0)
+    every, one = dmkc.select(X), dmkc.select(X, small("auto", C="auto", balance="default"))
+    for found in (every, one):
+        assert found.template.n_clusters == 3 and found.verdict == "clear clusters"
+        assert found.confidence >= SURE and found.evidence > 3
+        model = found.estimator().fit(X)
+        assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert isinstance(one.estimator(), MultipleKernelClustering)
+    assert {"candidate", "family", "agreement", "score"} <= set(every.table())
+    assert {candidate.family for candidate in one.candidates} == {"margin"}
+    auto = dmkc.AutoClustering(3, random_state=0).fit(X)
+    assert [r["candidate"] for r in auto.candidates_] == every.table()["candidate"].tolist()
+    assert auto.confidence_ == pytest.approx(every.confidence)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_noise_is_chosen_for_with_the_verdict(n_clusters):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    for estimator in (small(n_clusters, balance="default", C="auto"), None):
+        if estimator is None:
+            estimator = dmkc.AutoClustering(n_clusters, random_state=0)
+        found = dmkc.select(X, estimator)
+        assert found.verdict == "no evidence of clusters" and found.evidence < 3
+        assert "no evidence of clusters" in repr(found)
+        assert len(np.unique(found.estimator().fit(X).labels_)) == n_clusters
+
+
+def test_limits_of_the_estimator_hold_for_the_selection():
+    X = square()[0]
+    found = dmkc.select(X, dmkc.AutoClustering(2, random_state=0, max_seconds=1e-9))
+    assert {candidate.family for candidate in found.candidates} == {"k-means"}
+    with pytest.raises(ValueError, match="Pairs of rows are given as answers"):
+        dmkc.select(X, dmkc.AutoClustering(2, must_link=[(0, 1)]))
+    with pytest.raises(TypeError, match="not for a KMeans"):
+        dmkc.select(X, dmkc.KMeans(2))

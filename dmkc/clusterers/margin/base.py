@@ -19,6 +19,7 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Number, Parameter, shared
 from dmkc.clusterers.prepare import Prepared
 from dmkc.clusterers.rowset import RowSet
+from dmkc.clusterers.sampled import spread_out
 from dmkc.clusterers.starts import Start, check_init, k_means_start, starts_on_sample
 from dmkc.data import Rows
 from dmkc.errors import UserError
@@ -26,13 +27,11 @@ from dmkc.kernels import FeatureMap
 from dmkc.master.problem import conjugate
 from dmkc.progress import Progress
 from dmkc.scan.requests import GivenLabels
-from dmkc.selection.number import FitOnSample, Labeler, check_range, choose_number
+from dmkc.selection.structure import NUMBER_WORDS, check_range, choose_number
 
 MarginLearned = Learned[MarginFit, MarginSettings]
 FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
 """Fits from labelings that the sample carries; of two clusters or of several."""
-ROUGH_TOL, ROUGH_GAP, ROUGH_ITER = 5e-3, 1e-2, 10
-"""When fits end while the number of clusters is being chosen."""
 ADVICE = {MAX_ITER_REACHED: MORE_ITER}
 THRESHOLDS = ("unit", "adaptive")
 DEFAULT_BALANCE = {"unit": 0.3, "adaptive": 0.0}
@@ -122,32 +121,12 @@ class MarginClusterer(KernelClusterer):
         m, scores, seed = high, None, job.seed
         if low < high:
             job.progress.begin(f"choosing a number of clusters between {low} and {high}")
-            choice = choose_number(prepared, self._labeler(seed), low, high, seed)
-            m, settings, scores = (
-                choice.n_clusters,
-                self._settings(choice.n_clusters),
-                choice.scores,
-            )
+            some = prepared.standardised[spread_out(prepared.sample.weights)]
+            m, scores = choose_number(some, low, high, seed)
+            settings = self._settings(m)
         init = init if job.subset is None else job.subset.restricted(init)
         learned = learn(prepared, settings, m, init, self.n_init, self.refine, seed, job.progress)
         return replace(learned, selection=scores)
-
-    def _labeler(self, seed: int) -> FitOnSample:
-        """How rows of a sample are labelled while the number of clusters is being chosen."""
-
-        def fit(sample: Prepared, m: int) -> Labeler:
-            own = self._settings(m)
-            rough = replace(
-                own,
-                tol=max(own.tol, ROUGH_TOL),
-                gap=max(own.gap, ROUGH_GAP),
-                max_iter=min(own.max_iter, ROUGH_ITER),
-            )
-            silent = Progress(0, rough.tol)
-            found = learn(sample, rough, m, self.init, self.n_init, "best", seed, silent)
-            return found.fit.model.kernel_model(sample.features).label_pipeline().answer
-
-        return fit
 
     def _continue_on_all_rows(
         self, learned: MarginLearned, features: FeatureMap, rows: RowSet, job: Job
@@ -196,7 +175,7 @@ class MarginClusterer(KernelClusterer):
         return {"C": self.C_, **super()._metrics()}
 
     def _choice(self) -> Choice | None:
-        return Choice(self.selection_, None, []) if self.selection_ else None
+        return Choice(self.selection_, None, [], NUMBER_WORDS) if self.selection_ else None
 
 
 def learn(

@@ -38,11 +38,11 @@ class MultipleKernelClustering(MarginClusterer):
         for 1, less t.
     threshold_ : float, t.  Scores are divided by it, so that the margin ends at 1 for all.
     start_ : str, the start that was kept.
-    selection_ : list of dict, one per number of clusters that was tried, with its criteria (larger
-        is better), the mean "score" of them rescaled to 0..1, and whether it was "chosen"; with
-        other parameters "auto", one per candidate, best first; None when nothing was open.
-    confidence_ : float, agreement of the criteria and of k-means with the chosen candidate, or
-        None; below 0.8 look at the alternatives.
+    selection_ : list of dict, one per number of clusters that was tried, with its "leak", the
+        "score", by how much that rises after it, and whether it was "chosen"; with other parameters
+        "auto", one per candidate, best first; None when nothing was open.
+    confidence_ : float, how far other methods find the chosen clusters, or how clear the valleys
+        between them are, or None; below 0.8 look at the alternatives.
     alternatives_ : list of KernelModel, the clearly different candidates that `dmkc.select` offers,
         the chosen one first (before it was refined on all rows), or None; `dmkc.plot.alternatives`
         draws them.
@@ -73,8 +73,8 @@ class MultipleKernelClustering(MarginClusterer):
         shared.N_CLUSTERS.but(
             kind=IntegerOrRange(("auto",)),
             text="""Number of clusters.  A pair such as (2, 8) is a range to choose from, "auto" is
-            (2, 10): every number is tried on a sample, and the one whose clusters are the most
-            stable, compact and connected is taken (see `selection_`).""",
+            (2, 10): a sample is cut into every number of clusters, and the one after which these
+            leak into each other much more is taken (see `selection_`).""",
         ),
         shared.KERNELS.but(
             kind=Kernels(("auto",), none=True),
