@@ -1,9 +1,11 @@
-"""The choice without labels (`dmkc.select`) beside k-means and the best candidate.
+"""Settings of multiple kernel clustering chosen without labels, beside k-means and the best one.
 
     DMKC_DATA_DIR=folder python pipelines/benchmarks/selection.py [--sets iris ...] [--again]
 
-True labels are used to measure only.  "oracle" is the best candidate of the pool by the true
-labels, which no user can choose.  `selection_sets.py` says which sets the rule was made on.
+The choice is `dmkc.select(X, MultipleKernelClustering(...))` with scaling, kernels, C and balance
+open; auto.py measures the choice among all methods, which has the same rule.  True labels are used
+to measure only.  "oracle" is the best candidate of the pool by the true labels, which no user can
+choose.  `selection_sets.py` says which sets the rule was made on.
 Finished sets are kept in docs/results/selection.json; --again repeats them.  With --pools the
 candidates are kept in a folder, so that another rule is measured in a few minutes.
 """
@@ -141,7 +143,7 @@ def text_of(data: dict[str, Any]) -> list[str]:
         )
         for name, d in data.items()
     ]
-    unseen = "**unseen**: sets that no variant was tried on; the rule was fixed before. "
+    unseen = "**unseen**: sets that no rule was ever tried on. "
     unseen = unseen if any(n in UNSEEN for n in data) else ""
     sure = [n for n in data if data[n]["confidence"] >= 0.8]
     worst = ", ".join(f"{n} {data[n]['refined'] - data[n]['k-means']:+.1f}" for n in sure)
@@ -154,9 +156,10 @@ def text_of(data: dict[str, Any]) -> list[str]:
         table(columns, rows),
         "**k-means**: scikit-learn, n_init=10, the better (by the true labels) of raw and "
         "standardised columns, which no user can choose either. **oracle**: the best candidate by "
-        "the true labels. **chosen**: `dmkc.select(X).best`. **design**: every other set by name; "
-        "the rule was made on these. **other**: the rest; their means were in view when variants "
-        f"of the rule were compared, so that they are no clean test. {unseen}**Rand index**: "
+        "the true labels. **chosen**: the best of `dmkc.select`. **design**: every other set by "
+        "name; the rule, that of [auto.md](auto.md), was made on these, for candidates of all "
+        "methods. **other**: the rest of those sets, whose means an older rule had been compared "
+        f"on. {unseen}**Rand index**: "
         "adjusted for chance, in %; accuracy rewards a cluster that takes nearly all rows where "
         "one class does (page blocks, japanese vowels, wilt), the index does not. Sets of more "
         f"than {ROWS:,} rows are sampled to that. **seconds**: of `dmkc.select`, on cores that "
