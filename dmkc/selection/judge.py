@@ -5,6 +5,9 @@ nearest neighbours of a row tell its cluster (neighbours); and that few edges to
 leave a cluster (clearness).  Clearness counts only where there are valleys between clusters, for
 elsewhere it knows nothing, but then it counts most; and less if a cluster is much smaller than the
 others, since a few rows far from all others are cut off at no cost.
+
+Of the many settings of a single method some look good by luck.  Where nothing else can be chosen
+they must also find what the best of the other methods finds (likeness).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dmkc.selection.families import K_MEANS, SOME_COLUMNS, Candidate
+from dmkc.selection.families import K_MEANS, SOME_COLUMNS, WITNESS, Candidate
 from dmkc.selection.questions import Told, rows_to_move
 from dmkc.selection.scores import SURE, agreements, clearly_different
 from dmkc.selection.structure import CLEAR as CLEAR_CLUSTERS
@@ -27,6 +30,7 @@ CLEAR = 0.95
 CLEARER = 0.98
 """The same of candidates that see some columns: those in which clearness is measured."""
 WEIGHT_OF_CLEARNESS = 3.0
+WEIGHT_OF_LIKENESS = 2.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
 PRICE_OF_A_MOVE = 0.3
@@ -68,9 +72,24 @@ class Judged:
 
     @cached_property
     def score(self) -> np.ndarray:
+        return self._by_itself + WEIGHT_OF_LIKENESS * self.likeness
+
+    @cached_property
+    def _by_itself(self) -> np.ndarray:
+        """The score without likeness."""
         score = self.agreement + self.neighbours + WEIGHT_OF_CLEARNESS * self.valleys
         score = score - PRICE_OF_A_MOVE * self.moves
         return np.where(self.whole, score, score - 10.0)
+
+    @cached_property
+    def likeness(self) -> np.ndarray:
+        """Adjusted Rand index with the best witness of another method; 0 where there is none."""
+        methods = [
+            i for i, c in enumerate(self.candidates) if c.recipe is None and c.family != WITNESS
+        ]
+        if not methods:
+            return np.zeros(len(self.candidates))
+        return self.together[:, max(methods, key=lambda i: self._by_itself[i])]
 
     @cached_property
     def order(self) -> list[int]:
@@ -123,6 +142,7 @@ class Judged:
                 "agreement": float(self.agreement[i]),
                 "neighbours": float(self.neighbours[i]),
                 "clearness": float(self.clearness[i]),
+                **({"likeness": float(self.likeness[i])} if self.likeness.any() else {}),
                 "score": float(self.score[i]),
                 "contradictions": int(self.moves[i]),
                 "alternative": numbers.get(i),

@@ -223,3 +223,22 @@ def test_what_speaks_for_a_candidate_by_hand():
     assert found.clearness[1] < 0.5 and found.agreement[0] > found.agreement[1]
     assert found.confidence == pytest.approx(1.0)
     assert families.WITNESS not in {record["family"] for record in found.records(True)}
+
+
+def test_settings_of_one_method_must_find_what_the_best_other_method_finds():
+    rng = np.random.default_rng(0)
+    X, k = rng.normal(size=(80, 2)), FAMILIES["k-means"]
+    left, up = (X[:, 0] > 0).astype(int), (X[:, 1] > 0).astype(int)
+    chance = rng.integers(2, size=80)
+    pool = [Candidate("margin", k, up), Candidate("margin", k, left)]
+    assert not judge(pool, X, 2).likeness.any()
+    others = [Candidate(f, None, z) for f, z in (("a", left), ("b", chance), ("mixture", up))]
+    found = judge(pool + others, X, 2)
+    assert found.likeness[1] == 1.0 and found.likeness[0] < 0.2 and found.order == [1, 0]
+    assert "likeness" in found.records(True)[0]
+    # where answers speak against the best other method, another one is the best
+    answered = found.told([(i, j, bool(chance[i] == chance[j])) for i, j in PAIRS], 2)
+    assert answered.likeness[1] < 0.2
+
+
+PAIRS = [(i, i + 1) for i in range(0, 78, 2)]
