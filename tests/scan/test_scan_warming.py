@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from dmkc import KMeans, MultipleKernelClustering
+from dmkc import KMeans, MultipleKernelClustering, SpectralClustering
 from dmkc.scan import warming
 from dmkc.scan.versions import check_versions
 
@@ -35,7 +35,7 @@ def until_prepared(client):
 def test_workers_import_nothing_for_a_fit_that_scans_do_not_need(own_process_client, chunks):
     """Of rows that are there already, with labels computed."""
     client = own_process_client
-    for method in (KMeans, MultipleKernelClustering):
+    for method in (KMeans, MultipleKernelClustering, SpectralClustering):
         with client.as_current():
             rows = da.from_array(X, chunks=chunks).persist()
             labels = np.asarray(method(2, random_state=0).fit(rows).labels_)
