@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
@@ -92,6 +92,18 @@ def compiled_exact(func: Function) -> Function:
 def inlined(func: Function) -> Function:
     """A small function pasted into the compiled loops that call it."""
     return _loop(func, inline="always", fastmath=REORDER)
+
+
+@cache
+def ready_to_load() -> None:
+    """Do once in a process what the first compiled loop needs: most of a second."""
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+
+    import dmkc.loopcache  # noqa: F401
+
+    with global_compiler_lock:
+        cpu_target.target_context.refresh()
 
 
 def _loop(func: Function, **options: Any) -> Function:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
 import numpy as np
 import scipy.sparse as sp
+from dask.delayed import Delayed
 
 from dmkc.data import passes
 from dmkc.data.blocks import (
@@ -26,6 +28,7 @@ from dmkc.data.blocks import (
     frame_values,
     string_names,
 )
+from dmkc.data.recut import Cut, Join, joined, recut
 from dmkc.data.rows import Container, DaskFrameContainer, Rows
 from dmkc.errors import UserError
 
@@ -43,17 +46,12 @@ class DaskSource:
     dtype: np.dtype  # dtype of the loaded blocks
 
     def blocks(self, block_rows: int) -> list[Block]:
-        edges = bounds(self.array.shape[0], block_rows)
-        heights = tuple(stop - start for start, stop in edges)
-        # The tasks method moves only neighbouring rows; the p2p one would hold back every block
-        # until the whole input has been read.
-        cut = self.array.rechunk({0: heights, 1: -1}, method="tasks")
-        meta = np.empty((0, 0), dtype=self.dtype)
-        values = cut.map_blocks(dense, self.dtype, dtype=self.dtype, meta=meta)
-        delayed = values.to_delayed(optimize_graph=False).ravel()
-        return [
-            Lazy(value, start, stop) for value, (start, stop) in zip(delayed, edges, strict=True)
-        ]
+        return _blocks(
+            self.array,
+            block_rows,
+            partial(_dense_rows, dtype=self.dtype),
+            partial(_dense_whole, dtype=self.dtype),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,26 +62,21 @@ class DaskSparseSource:
     dtype: np.dtype  # dtype of the loaded blocks
 
     def blocks(self, block_rows: int) -> list[Block]:
-        edges = bounds(self.array.shape[0], block_rows)
-        grid = self.array.to_delayed(optimize_graph=False)
-        offsets = np.concatenate([[0], np.cumsum(self.array.chunks[0])])
-        cut, join = dask.delayed(_cut, pure=False), dask.delayed(_join, pure=False)
-        out: list[Block] = []
-        for start, stop in edges:
-            pieces = []
-            index = int(np.searchsorted(offsets, start, side="right")) - 1
-            while offsets[index] < stop:
-                first, last = int(offsets[index]), int(offsets[index + 1])
-                low, high = max(start, first) - first, min(stop, last) - first
-                if low < high and high - low == last - first:
-                    pieces.append(list(grid[index]))
-                elif low < high:
-                    pieces.append([cut(chunk, low, high, self.dtype) for chunk in grid[index]])
-                index += 1
-                if index == len(grid):
-                    break
-            out.append(Lazy(join(pieces, self.dtype), start, stop))
-        return out
+        return _blocks(
+            self.array,
+            block_rows,
+            partial(_sparse_rows, dtype=self.dtype),
+            partial(_sparse_whole, dtype=self.dtype),
+        )
+
+
+def _blocks(array: da.Array, block_rows: int, cut: Cut, join: Join) -> list[Block]:
+    edges = bounds(array.shape[0], block_rows)
+    graph, keys = recut(array, [stop - start for start, stop in edges], cut, join)
+    return [
+        Lazy(Delayed(key, graph, layer=key[0]), start, stop)
+        for key, (start, stop) in zip(keys, edges, strict=True)
+    ]
 
 
 def dask_rows(
@@ -174,12 +167,21 @@ def _density_of_first_rows(array: da.Array) -> float:
     return stored / (array.chunks[0][first] * array.shape[1])
 
 
-def _cut(chunk: Any, low: int, high: int, dtype: np.dtype) -> Any:
+def _dense_rows(chunk: Any, low: int, high: int, dtype: np.dtype) -> np.ndarray:
+    return dense(chunk[low:high], dtype)
+
+
+def _dense_whole(pieces: list[list[Any]], dtype: np.dtype) -> np.ndarray:
+    # masked and sparse pieces become plain ones first, which NumPy can join
+    return dense(joined([[dense(piece, dtype) for piece in row] for row in pieces]), dtype)
+
+
+def _sparse_rows(chunk: Any, low: int, high: int, dtype: np.dtype) -> Any:
     # A copy, because a view would keep the whole chunk alive.
     return csr_rows(csr(chunk, dtype), low, high).copy()
 
 
-def _join(pieces: list[list[Any]], dtype: np.dtype) -> Any:
+def _sparse_whole(pieces: list[list[Any]], dtype: np.dtype) -> Any:
     """Join a grid of row pieces and column chunks into one csr_array."""
     grid = [[csr(chunk, dtype) for chunk in row] for row in pieces]
     if len(grid) == 1 and len(grid[0]) == 1:

@@ -29,6 +29,7 @@ from dmkc.data.blocks import (
     string_names,
 )
 from dmkc.data.record import with_constrained
+from dmkc.data.recut import in_chunks
 from dmkc.errors import UserError, UserTypeError
 from dmkc.importing import is_of
 
@@ -72,8 +73,7 @@ class Container:
         if self.row_chunks is None:
             return values.compute() if is_dask else np.asarray(values)
         if is_dask:
-            whole = {axis: -1 for axis in range(1, values.ndim)}
-            return values.rechunk({0: self.row_chunks, **whole}, method="tasks")
+            return in_chunks(values, self.row_chunks)
         import dask.array as da
 
         whole_axes = tuple((size,) for size in values.shape[1:])

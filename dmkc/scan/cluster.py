@@ -31,6 +31,7 @@ from distributed import Client, Future, KilledWorker
 from distributed.comm import CommClosedError
 from distributed.protocol.pickle import dumps
 
+from dmkc.compiled import ready_to_load
 from dmkc.data import Lazy, Read
 from dmkc.scan.base import Scan
 from dmkc.scan.engine import (
@@ -115,6 +116,7 @@ class ClusterEngine(Engine):
         self._address = client.scheduler_info(n_workers=0).get("address", "its address")
         workers = self._workers()
         check_versions(client, workers)
+        ready_to_load()  # this process needs it too, and workers do the same now
         self.threads = sum(workers.values())
         info = self._info()
         limits = [w["memory_limit"] or psutil.virtual_memory().total for w in info.values()]

@@ -10,6 +10,7 @@ from typing import Any
 
 from distributed import Client
 
+from dmkc.scan.warming import begin
 from dmkc.version import __version__
 
 PACKAGES = ("dmkc", "numpy", "scipy", "numba", "dask", "distributed", "zarr")
@@ -23,7 +24,7 @@ def check_versions(client: Client, workers: Collection[str] | None = None) -> No
     """Refuse workers with other versions: labels are promised for one set of them."""
     here = versions()
     asked = None if workers is None else list(workers)
-    everywhere: dict[str, Any] = client.run(versions, workers=asked, on_error="return")
+    everywhere: dict[str, Any] = client.run(introduced, workers=asked, on_error="return")
     for address, there in everywhere.items():
         if isinstance(there, OSError):
             continue  # it has ended meanwhile
@@ -42,6 +43,12 @@ def check_versions(client: Client, workers: Collection[str] | None = None) -> No
                 f"The worker {address} has {', '.join(other)}; labels are the same everywhere "
                 "only with the same versions, so install those."
             )
+
+
+async def introduced(dask_worker: Any) -> dict[str, str]:
+    """Versions of a worker, which from now on prepares itself for scans."""
+    begin(dask_worker)
+    return versions()
 
 
 def versions() -> dict[str, str]:

@@ -19,7 +19,7 @@ from dmkc.clusterers.kmeans.clusterings import (
     made_members,
     spectral_members,
 )
-from dmkc.clusterers.kmeans.embedded import NearestEmbedded, cluster_embedded
+from dmkc.clusterers.kmeans.embedded import cluster_embedded
 from dmkc.clusterers.kmeans.ensemble import (
     EDGES,
     AgreementScan,
@@ -30,6 +30,7 @@ from dmkc.clusterers.kmeans.ensemble import (
     OwnAgreement,
     SharedRowsScan,
 )
+from dmkc.clusterers.kmeans.nearest import NearestEmbedded
 from dmkc.clusterers.kmeans.spectral import (
     widest_gap,
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dmkc.clusterers.kmeans.embedded import DistanceEmbedded, NearestEmbedded
+from dmkc.clusterers.kmeans.nearest import DistanceEmbedded, NearestEmbedded
 from dmkc.clusterers.labelling import Pipeline
 from dmkc.clusterers.members import Agreement, MemberClusters
 from dmkc.clusterers.model import shown_model
