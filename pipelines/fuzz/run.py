@@ -64,11 +64,11 @@ class Kind:
 
 
 KINDS = {
-    "fits": Kind("fits", fits, 3000, 120),
-    "models": Kind("damaged or forged models", models, 1500, 40),
-    "commands": Kind("command lines", commands, 800, 30, "commands"),
-    "documents": Kind("parameters and cluster configs", commands, 300, 20, "documents"),
-    "rows": Kind("damaged or forged files of rows", commands, 200, 15, "rows"),
+    "fits": Kind("fits", fits, 2000, 120),
+    "models": Kind("damaged or forged models", models, 600, 40),
+    "commands": Kind("command lines", commands, 350, 30, "commands"),
+    "documents": Kind("parameters and cluster configs", commands, 200, 20, "documents"),
+    "rows": Kind("damaged or forged files of rows", commands, 150, 15, "rows"),
     "kills": Kind("kills inside the work", breaks, 108, 3, "kills"),
     "disks": Kind("full disks", breaks, 24, 2, "disks"),
     "pairs": Kind("pairs of commands on one folder", breaks, 30, 2, "pairs"),
