@@ -79,9 +79,9 @@ class Centroids:
         """Sums, weights and lowest scores of an aligned run of leaves."""
         rows, weights = split_weights(rows)
         rows = self.frame.values(rows)
-        weights = np.empty(0) if weights is None else weights
         n_starts, k, d = self.centres.shape
         n_leaves = -(-rows.shape[0] // leaf_rows)
+        weights, units = _in_units(weights, n_leaves, leaf_rows)
         sums = np.zeros((n_leaves, n_starts * k, d))
         totals, scored = np.zeros((n_leaves, n_starts * k)), np.zeros((n_leaves, n_starts))
         product, squares = self._operands(rows)
@@ -94,6 +94,10 @@ class Centroids:
         else:
             kind = rows.dtype
             loops.sums_of_leaves(rows, weights, shift.astype(kind), factor.astype(kind), *rest)
+        if len(weights):
+            sums *= units[:, None, None]
+            totals *= units[:, None]
+            scored *= units[:, None]
         shape = (n_starts, k, d)
         return (
             fold_stack(sums).reshape(shape),
@@ -264,3 +268,17 @@ class GramScan(LeafScan):
         if record.weights is not None:
             features = features * np.sqrt(weights)[:, None]
         return features.T @ features, weights @ own, np.array([weights.sum()])
+
+
+def _in_units(
+    weights: np.ndarray | None, n_leaves: int, leaf_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of at most 1 in a unit of every leaf, a power of two, by which no bit is lost.
+
+    Loops in single precision could not hold very large ones.
+    """
+    if weights is None:
+        return np.empty(0), np.ones(n_leaves)
+    largest = np.maximum.reduceat(weights, np.arange(n_leaves) * leaf_rows)
+    units = np.where(largest > 0, np.exp2(np.frexp(largest)[1]), 1.0)
+    return weights / np.repeat(units, leaf_rows)[: len(weights)], units

@@ -256,7 +256,7 @@ def _wrong(model: Any, plan: dict, given: Any, weights: Any, X: np.ndarray, form
     least = -1 if {"noise", "least_agreement"} & set(plan["given"]) else 0
     if labels.min() < least or labels.max() >= model.n_clusters_:
         return f"labels are {labels.min()} to {labels.max()} of {model.n_clusters_} clusters"
-    if type(model.labels_).__name__ != LABELS.get(form, "ndarray"):
+    if LABELS.get(form, "ndarray") not in {kind.__name__ for kind in type(model.labels_).__mro__}:
         return f"labels of {form} are a {type(model.labels_).__name__}"
     again = np.asarray(model.predict(given))
     if again.shape != labels.shape or (again != labels).any():
@@ -288,6 +288,7 @@ def _judged(found: dict, plan: dict, ought: str, X: np.ndarray) -> dict[str, Any
     """Sentences are one line and true, and what is in order is not refused."""
     outcome, said = found["outcome"], found["said"]
     fine = all(name in FINE and value in FINE[name] for name, value in plan["given"].items())
+    fine &= not any(value is True for value in plan["given"].values())  # which equals 1
     fine &= plan["weights"] in FINE_WEIGHTS
     if plan["rows"] in ("one column", "collinear"):  # views need two, some kernels and methods more
         fine &= plan["form"] != "views" and not plan["given"]

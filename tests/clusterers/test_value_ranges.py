@@ -93,6 +93,16 @@ def test_weights_out_of_bounds(method):
         refused(estimator(method), BLOBS, f"sample_weight {words}", sample_weight=weights)
 
 
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_weights_near_the_bounds_and_rows_of_single_precision(method):
+    X, n = BLOBS.astype(np.float32), len(BLOBS)
+    for weights in (np.where(np.arange(n) < n // 2, 1e90, 1.0), np.full(n, 1e-90)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            model = estimator(method).fit(X, sample_weight=weights)
+            assert np.isfinite(np.asarray(model.transform(X))).all()
+
+
 def test_weights_of_zero_and_lazy_ones():
     weights = np.array([0.0, 1e-99, 1e99])
     assert (check_weights(weights, 3) == weights).all()
