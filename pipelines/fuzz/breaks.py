@@ -287,7 +287,8 @@ def converse(
         process.kill()
         process.join()
         return None, given, "no end"
-    return process.exitcode, given, (folder / "said.txt").read_text()
+    said = folder / "said.txt"  # which a process that was hit early has not begun
+    return process.exitcode, given, said.read_text() if said.exists() else ""
 
 
 def _full_disk(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
