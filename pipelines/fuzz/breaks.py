@@ -363,8 +363,9 @@ def _pair(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _before(pair: tuple[str, str], folder: Path, out: Path) -> None:
     """What is there before two commands meet."""
     if "resume" in pair:
+        seconds = whole(folder, "kmeans", "a")[1]
         command = Command(fit_words(folder, out, "kmeans"), folder / "said.txt")
-        command.strike(0.7 * whole(folder, "kmeans")[1], signal.SIGKILL)
+        command.strike(0.7 * seconds, signal.SIGKILL)
         command.end(SECONDS)
         if not (out / "run.json").exists():
             run(fit_words(folder, out, "kmeans"), folder)

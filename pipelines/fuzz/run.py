@@ -70,7 +70,7 @@ KINDS = {
     "documents": Kind("parameters and cluster configs", commands, 200, 20, "documents"),
     "rows": Kind("damaged or forged files of rows", commands, 150, 15, "rows"),
     "kills": Kind("kills inside the work", breaks, 120, 3, "kills"),
-    "disks": Kind("full disks", breaks, 24, 2, "disks"),
+    "disks": Kind("full disks", breaks, 30, 2, "disks"),
     "pairs": Kind("pairs of commands on one folder", breaks, 30, 2, "pairs"),
 }
 
