@@ -123,6 +123,8 @@ def ask(
         write_answers(kept, asking.selection.answers, names)
     if asking.pair is None:
         print("There is nothing left to ask: all likely candidates agree.")
+        if not kept.exists():  # a fit that is told of it can go on
+            write_answers(kept, asking.selection.answers, names)
     return asking.selection
 
 

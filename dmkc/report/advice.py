@@ -135,7 +135,7 @@ def _in_a_shell(
         answers = ("--answers", f"{folder}-answers.csv")
         ask = _line("dmkc", "select", *source, *same, "--ask", "10", *answers)
         title = "Ask: answer ten questions about pairs of rows, and use the answers"
-        found.append(Step(title, f"{ask}\n{fit('--auto', *same, *answers, out='asked')}"))
+        found.append(Step(title, f"{ask}\n{fit(*same, *answers, out='asked')}"))
     name = printable(PurePath(folder) / "model.zarr")
     found.append(Step("Go on in Python", f"import dmkc\n\nmodel = dmkc.load({name!r})"))
     return found

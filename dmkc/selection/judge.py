@@ -125,10 +125,15 @@ class Judged:
         return CLEAR_CLUSTERS if self.confidence >= SURE else SOME
 
     def offered(self, found: bool) -> list[int]:
-        """The best candidate, and up to two clearly different ones unless clusters are clear."""
+        """The best candidate, and up to two clearly different ones unless clusters are clear.
+
+        What is not like the best of another method is just what an alternative may be.
+        """
+        best, *others = self.order
         if self.verdict(found) == CLEAR_CLUSTERS:
-            return self.order[:1]
-        return clearly_different(self.order, self.together)
+            return [best]
+        others.sort(key=lambda i: -self._by_itself[i])
+        return clearly_different([best, *others], self.together)
 
     def records(self, found: bool) -> list[NamedValues]:
         """How every candidate was made and what speaks for it, best first.
