@@ -50,6 +50,8 @@ FLOOR = 0.005
 """Leaks below this are as good as none."""
 ROWS_A_CLUSTER = 4
 """Rows that are needed for every cluster of the most that are tried."""
+LEAST_A_CLUSTER = 3
+"""A range that was given is refused where there are fewer rows for every cluster of its end."""
 FEWEST_ROWS = 50
 """Rows from which on the lack of evidence says something."""
 NUMBER_WORDS = "How much more clusters leak after every number of them, as a logarithm."
@@ -99,9 +101,9 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
 
 def check_range(high: int, n_rows: int) -> None:
     """Refuse a range that was given where the rows do not suffice for the most clusters of it."""
-    if n_rows < ROWS_A_CLUSTER * high:
+    if n_rows < LEAST_A_CLUSTER * high:
         raise UserError(
-            f"To choose among up to {high} clusters at least {ROWS_A_CLUSTER * high} rows are "
+            f"To choose among up to {high} clusters at least {LEAST_A_CLUSTER * high} rows are "
             f"needed, but there are {n_rows}: give a shorter range."
         )
 
