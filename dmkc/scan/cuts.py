@@ -12,7 +12,7 @@ precision and added up in float64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -260,8 +260,8 @@ class CutSums:
 
 
 @dataclass(frozen=True)
-class CutScan(SharedScan[list[CutSums]]):
-    """Cuts of a batch of models over several labelings."""
+class StackedModels:
+    """The labelings and models of several requests."""
 
     label_w: np.ndarray
     label_b: np.ndarray
@@ -271,23 +271,35 @@ class CutScan(SharedScan[list[CutSums]]):
     """Which labeling each model belongs to."""
     given: np.ndarray
     """The column of given labels of each labeling; -1: it is a model's."""
+
+    def scored_tiles(
+        self, record: RowRecord
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Where a few rows begin, they, their weights, and their scores: a line a labeling, then
+        a line a model; given labels count as scores of 1 and -1."""
+        rows, weights = record.rows, record.weights_in(record.rows.dtype)
+        all_w = np.ascontiguousarray(np.concatenate([self.label_w, self.model_w]).T)
+        all_b = np.concatenate([self.label_b, self.model_b])[:, None]
+        for start in range(0, len(rows), TILE_ROWS):
+            here = slice(start, start + TILE_ROWS)
+            scores = np.ascontiguousarray((rows[here] @ all_w).T)
+            scores += all_b
+            for s in np.flatnonzero(self.given >= 0):
+                assert record.labels is not None
+                scores[s] = np.where(record.labels[here, self.given[s]] > 0, 1.0, -1.0)
+            yield start, rows[here], weights[here], scores
+
+
+@dataclass(frozen=True)
+class CutScan(StackedModels, SharedScan[list[CutSums]]):
+    """Cuts of a batch of models over several labelings."""
+
     name = "cuts"
 
     @classmethod
     def of(cls, requests: Sequence[CutRequest], dtype: np.dtype) -> CutScan:
         """One scan for all requests."""
-        owner = [k for k, r in enumerate(requests) for _ in r.models]
-        models = [m for r in requests for m in r.models]
-        nothing = Affine(np.zeros_like(models[0].w), 0.0)
-        labels = [nothing if isinstance(r.label, GivenLabels) else r.label for r in requests]
-        return cls(
-            np.array([label.w for label in labels], dtype),
-            np.array([label.b for label in labels], dtype),
-            np.array([m.w for m in models], dtype),
-            np.array([m.b for m in models], dtype),
-            np.array(owner, np.int64),
-            given_columns([r.label for r in requests]),
-        )
+        return cls(*stacked(requests, dtype))
 
     def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
         record = as_record(rows)
@@ -321,26 +333,16 @@ class CutScan(SharedScan[list[CutSums]]):
         return fold_stack(sums), fold_stack(scalars), fold_stack(label_hashes)
 
     def _product(self, record: RowRecord, first: int) -> Node:
-        leaf, weights = record.rows, record.weights_in(record.rows.dtype)
-        n_labels, n_models = len(self.label_b), len(self.owner)
-        all_w = np.ascontiguousarray(np.concatenate([self.label_w, self.model_w]).T)
-        all_b = np.concatenate([self.label_b, self.model_b])[:, None]
-        sums = np.zeros((n_models, leaf.shape[1]))
+        n_models = len(self.owner)
+        sums = np.zeros((n_models, record.rows.shape[1]))
         scalars = np.zeros((n_models, SCALARS))
         label_hashes = np.zeros(n_models, np.uint64)
-        for start in range(0, len(leaf), TILE_ROWS):
-            tile = leaf[start : start + TILE_ROWS]
-            scores = np.ascontiguousarray((tile @ all_w).T)
-            scores += all_b
-            for s in np.flatnonzero(self.given >= 0):
-                assert record.labels is not None
-                side = record.labels[start : start + TILE_ROWS, self.given[s]] > 0
-                scores[s] = np.where(side, 1.0, -1.0)
-            mask = np.empty((n_models, len(tile)), leaf.dtype)
+        for start, tile, weights, scores in self.scored_tiles(record):
+            mask = np.empty((n_models, len(tile)), tile.dtype)
             masks_of_scores(
                 scores,
-                weights[start : start + TILE_ROWS],
-                n_labels,
+                weights,
+                len(self.label_b),
                 self.owner,
                 first + start,
                 mask,
@@ -357,6 +359,24 @@ class CutScan(SharedScan[list[CutSums]]):
             one = CutSums(sums[p], *scalars[p].tolist(), int(label_hashes[p]))  # type: ignore[call-arg]
             found[k].append(one)
         return found
+
+
+def stacked(
+    requests: Sequence[Any], dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Labelings, models, which labeling each model belongs to, and columns of given labels."""
+    owner = [k for k, request in enumerate(requests) for _ in request.models]
+    models = [model for request in requests for model in request.models]
+    nothing = Affine(np.zeros_like(models[0].w), 0.0)
+    labels = [nothing if isinstance(r.label, GivenLabels) else r.label for r in requests]
+    return (
+        np.array([label.w for label in labels], dtype),
+        np.array([label.b for label in labels], dtype),
+        np.array([model.w for model in models], dtype),
+        np.array([model.b for model in models], dtype),
+        np.array(owner, np.int64),
+        given_columns([request.label for request in requests]),
+    )
 
 
 def given_columns(labels: Sequence[Any]) -> np.ndarray:

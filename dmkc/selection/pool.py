@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dmkc.clusterers.margin.base import calibrated_c, on_sample
-from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.bundle import MarginSettings
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.clusterers.sampled import shaped
 from dmkc.clusterers.starts import Start, in_order, k_means_start, starts_on_sample

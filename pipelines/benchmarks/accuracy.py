@@ -16,20 +16,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from common import left_out, one_by_one, table, write
 from dmkc import Gaussian, Linear, MultipleKernelClustering, Polynomial
 from dmkc.clusterers.margin.base import calibrated_c, on_sample
-from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.bundle import MarginSettings
 from dmkc.clusterers.prepare import FeatureSettings, prepare
 from dmkc.clusterers.starts import k_means_start, starts_on_sample
 from dmkc.data import as_rows
-from dmkc.datasets import load
 from dmkc.metrics import accuracy, rand_index
 from dmkc.progress import Progress
 from dmkc.scan.engine import ThreadEngine, one_blas_thread
+from real_sets import digits, folder, mnist
 
 WIDTHS = (0.15, 0.5, 1.0, 2.0)
 PRICES = (1 / 3, 1.0, 3.0)
@@ -37,34 +36,6 @@ PRICES = (1 / 3, 1.0, 3.0)
 
 
 BALANCES = (0.0, 0.3)
-
-
-def digits(*classes: int) -> tuple[np.ndarray, np.ndarray]:
-    data = load_digits()
-    some = np.isin(data.target, classes)
-    return data.data[some], data.target[some]
-
-
-def folder(name: str, *classes: Any, sample: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some classes (by name), or a sample of the rows, of a stored data set."""
-    data = load(name)
-    X, y = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
-    if classes:
-        names = np.asarray(data.classes).astype(str)
-        wanted = [int(np.flatnonzero(names == str(c))[0]) for c in classes]
-        some = np.isin(y, wanted)
-        X, y = X[some], y[some]
-    if sample is not None:
-        some = np.sort(np.random.default_rng(0).choice(len(X), sample, replace=False))
-        X, y = X[some], y[some]
-    return X, y
-
-
-def mnist(*classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """28 x 28 pixels averaged over 2 x 2 squares: 196 columns."""
-    X, y = folder("mnist", *classes)
-    pooled = X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
-    return pooled, y
 
 
 TASKS = {

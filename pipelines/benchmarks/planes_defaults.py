@@ -20,11 +20,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from accuracy import digits, folder, mnist
 from common import table, write
 from dmkc import NonparallelPlaneClustering
 from dmkc.datasets import load_wdbc
 from dmkc.metrics import accuracy
+from real_sets import digits, folder, mnist
 
 MOST_ROWS = 2000
 WHOLE = [

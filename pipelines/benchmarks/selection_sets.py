@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from accuracy import digits, folder, mnist
 from dmkc.datasets import make_moons, make_rings
+from real_sets import digits, folder, mnist
 
 ROWS = 1500
 """Larger sets are sampled: the choice is made on a sample anyway."""

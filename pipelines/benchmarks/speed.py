@@ -17,7 +17,8 @@ from distributed import Client, LocalCluster
 
 from common import interleaved, table, write
 from dmkc.clusterers.fits import run_together
-from dmkc.clusterers.margin.cccp import MarginSettings, margin_fit
+from dmkc.clusterers.margin.bundle import MarginSettings
+from dmkc.clusterers.margin.cccp import margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.prepare import FeatureSettings, Prepared, prepare
 from dmkc.data import RowRecord, as_rows

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.svm import NuSVC
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers.margin import cccp
+from dmkc.clusterers.margin import bundle, cccp
 from dmkc.kernels import Gaussian, Linear, Polynomial
 from dmkc.master import adaptive
 
@@ -28,8 +28,8 @@ def tight(request, monkeypatch):
     monkeypatch.setattr(cccp, "LOOSE_GAP", 0.0)
     monkeypatch.setattr(cccp, "LOOSER_GAP", 0.0)
     if request.param == "hard":  # all problems are taken for hard ones from the first step on
-        monkeypatch.setattr(cccp, "EASY_STEPS", 0)
-        monkeypatch.setattr(cccp, "FEW_CUTS", 0)
+        monkeypatch.setattr(cccp, "EASY_STEPS", 1)
+        monkeypatch.setattr(bundle, "FEW_CUTS", 0)
     monkeypatch.setattr(adaptive, "BARELY", 0.0)
 
 

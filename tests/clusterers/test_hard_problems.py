@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dmkc import MultipleKernelClustering, NonparallelPlaneClustering, SparseKernelMMC
-from dmkc.clusterers.margin import cccp
+from dmkc.clusterers.margin import bundle, cccp
 from dmkc.clusterers.planes import solvers
 from dmkc.master import MasterSolverError
 
@@ -63,9 +63,9 @@ def test_a_master_without_a_solution_ends_the_search_with_the_best_point(monkeyp
             raise MasterSolverError("nothing was found")
         return right(problem, solver)
 
-    right = cccp.solve
-    monkeypatch.setattr(cccp, "solve", fails)
-    monkeypatch.setattr(cccp, "solve_from", lambda problem, multipliers: None)
+    right = bundle.solve
+    monkeypatch.setattr(bundle, "solve", fails)
+    monkeypatch.setattr(bundle, "solve_from", lambda problem, multipliers: None)
     with pytest.warns(ConvergenceWarning, match="did not close the gap"):
         model = MultipleKernelClustering(2, init="k-means", random_state=0).fit(rows("normal"))
     assert not model.converged_

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from dmkc import MultipleKernelClustering
-from dmkc.clusterers.margin import cccp
+from dmkc.clusterers.margin import bundle, cccp
 from dmkc.kernels import Gaussian, Linear, Polynomial
 
 BANK = [Linear(), Polynomial(2, gamma=0.3), Gaussian(gamma=0.4)]
@@ -25,8 +25,8 @@ def tight(request, monkeypatch):
     monkeypatch.setattr(cccp, "LOOSE_GAP", 0.0)
     monkeypatch.setattr(cccp, "LOOSER_GAP", 0.0)
     if request.param == "hard":  # all problems are taken for hard ones from the first step on
-        monkeypatch.setattr(cccp, "EASY_STEPS", 0)
-        monkeypatch.setattr(cccp, "FEW_CUTS", 0)
+        monkeypatch.setattr(cccp, "EASY_STEPS", 1)
+        monkeypatch.setattr(bundle, "FEW_CUTS", 0)
 
 
 def two_groups(n=80, d=3, gap=1.2, seed=0):

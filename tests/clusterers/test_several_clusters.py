@@ -186,7 +186,7 @@ def test_two_clusters_by_one_score_or_by_two_agree_on_separable_rows(monkeypatch
     X, y = make_blobs([90, 60], centers=[[0, 0], [6, 1]], cluster_std=0.6, random_state=seed)
     one = make(2).fit(X)
     monkeypatch.setattr(
-        margin, "geometry_of", lambda features, m, mean: MulticlassMargin(features, m)
+        margin, "geometry_of", lambda features, m, mean, n: MulticlassMargin(features, m)
     )
     two = make(2).fit(X)
     assert len(one.model_.biases) == 1 and len(two.model_.biases) == 2

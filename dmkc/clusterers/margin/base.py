@@ -13,7 +13,8 @@ from dmkc.clusterers.base import MORE_ITER, Job, KernelClusterer
 from dmkc.clusterers.estimator import Choice, Facts, landmarks_fact
 from dmkc.clusterers.fits import MAX_ITER_REACHED, Fit, Learned, Named, Stage, race
 from dmkc.clusterers.labelling import Pipeline
-from dmkc.clusterers.margin.cccp import MarginFit, MarginSettings, margin_fit
+from dmkc.clusterers.margin.bundle import MarginSettings
+from dmkc.clusterers.margin.cccp import MarginFit, margin_fit
 from dmkc.clusterers.margin.geometry import BinaryMargin, MarginGeometry, MulticlassMargin
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import Number, Parameter, shared
@@ -217,7 +218,8 @@ def on_sample(
     """Fits of the sample from labelings, and these labelings."""
     sample, asked = prepared.sample.with_labelings([s.labels for s in starts])
     phi, weights = sample_features(prepared)
-    geometry = geometry_of(prepared.features, n_clusters, weights @ phi / weights.sum())
+    mean = weights @ phi / weights.sum()
+    geometry = geometry_of(prepared.features, n_clusters, mean, len(phi))
 
     def begin(name: str, place: tuple[Start, GivenLabels]) -> Fit[Any, MarginFit]:
         start, given = place
@@ -243,7 +245,8 @@ def from_fits(
     """Fits of rows whose mean feature row is `mean`, from where fits of other rows ended."""
 
     def begin(name: str, fit: MarginFit) -> Fit[Any, MarginFit]:
-        geometry = geometry_of(features, fit.model.geometry.space.n_clusters, mean)
+        m = fit.model.geometry.space.n_clusters
+        geometry = geometry_of(features, m, mean, rows.n_rows)
         point = geometry.feasible(fit.model.point, settings.balance)
         return margin_fit(
             geometry,
@@ -262,10 +265,12 @@ def sample_features(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
     return prepared.features.features(prepared.sample.stored), prepared.sample.weights
 
 
-def geometry_of(features: FeatureMap, n_clusters: int, mean: np.ndarray) -> MarginGeometry:
+def geometry_of(
+    features: FeatureMap, n_clusters: int, mean: np.ndarray, n_rows: int
+) -> MarginGeometry:
     """Two clusters are told apart by one score, more by one each."""
     if n_clusters == 2:
-        return BinaryMargin(features, mean)
+        return BinaryMargin(features, mean, n_rows)
     return MulticlassMargin(features, n_clusters)
 
 
@@ -275,7 +280,7 @@ def calibrated_c(prepared: Prepared, start: Start, n_clusters: int, norm: float)
     A fixed C collapses the clusters or freezes the start, depending on kernels and data.
     """
     phi, weights = sample_features(prepared)
-    geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]))
+    geometry = geometry_of(prepared.features, n_clusters, np.zeros(phi.shape[1]), len(phi))
     slope = geometry.separation(phi, weights, start.labels)
     squares = [float(slope[a:b] @ slope[a:b]) for a, b in pairwise(geometry.offsets)]
     return geometry.calibration / max(float(np.linalg.norm(squares, conjugate(norm))), 1e-12)

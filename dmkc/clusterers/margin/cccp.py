@@ -9,132 +9,32 @@ best point's true value and the master's lower bound is small; then z becomes th
 labeling.  The bundle is rebuilt for the new labeling from the *points* of the active cuts: the cut
 at an old point is as valid as any.
 
-With an adaptive threshold rho (Wu and Zhang 2012, eqs 10-15) points are kept divided by their
-threshold, so that the margin is at 1 in every scan.  A point then stands for all its multiples, and
-its objective is that of the best one (`Objective`).
+A problem that is not solved after a few steps is hard.  With two clusters and a threshold of 1
+Newton's steps then bring points and cuts (`newton`); else more points on the way to the master's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Generic
+from dataclasses import dataclass
+from typing import Any, Generic
 
 import numpy as np
 
 from dmkc.clusterers.fits import MAX_ITER_REACHED, SETTLED, Fit, FitEnd, Step
-from dmkc.clusterers.margin.geometry import CutValues, Labeling, MarginGeometry, Point, Sums
-from dmkc.clusterers.model import KernelModel
-from dmkc.kernels import FeatureMap
-from dmkc.master import (
-    Cuts,
-    MasterProblem,
-    MasterSolution,
-    MasterSolverError,
-    barely_separated,
-    regulariser,
-    solve,
-    solve_from,
-    weights_for,
-)
+from dmkc.clusterers.margin.bundle import Bundle, MarginModel, MarginSettings
+from dmkc.clusterers.margin.geometry import Labeling, MarginGeometry, Point, Sums
+from dmkc.clusterers.margin.newton import WARM, WIDE, NewtonPath
+from dmkc.master import MasterSolverError
 
 MAX_STEPS = 200
 ALL_STEPS, ALL_STEPS_OF_SEVERAL = 600, 250
 """Steps of all convex problems of a fit together, of two clusters and of several."""
 EASY_STEPS = 15
-"""Steps after which a convex problem is hard: several points are tried at once, and cuts that have
-long been idle are dropped."""
-PARTS_OF_THE_WAY = (0.5, 0.2, 0.08, 0.03)
-"""Where else a hard problem is looked at, on the way from the best point to the master's: the
-master's points jump about where its cuts say little, and the optimum is near the best point."""
-MULTIPLES = (3.0, 10.0, 100.0)
-FEW_CUTS = 16
-"""Masters of more cuts are solved from the multipliers of the one before."""
-LONG_IDLE = 12
-"""Masters in a row without a multiplier after which a cut of a hard problem is dropped."""
-INACTIVE = 1e-7
-"""A cut is inactive when its multiplier is below this share of C."""
+"""Steps after which a convex problem is hard."""
 LOOSE_GAP, LOOSER_GAP = 1e-2, 0.1
 """Gaps that are good enough while labels still move a lot: of easy problems and of hard ones."""
 UNMET = "the cutting plane did not close the gap"
-NEGLIGIBLE = 1e-4
-"""Part of the first bound below which an adaptive threshold's objective, which is 0 where nothing
-separates the clusters, counts as 0."""
-LEAST_C = 1.01
-"""With an adaptive threshold C must exceed 1, and no start is easier to separate than here."""
-
-
-@dataclass(frozen=True)
-class MarginSettings:
-    """The problem and when to stop."""
-
-    C: float
-    balance: float | None
-    norm: float
-    tol: float
-    """Relative fall of the objective, or share of relabeled rows, at which to stop."""
-    gap: float
-    """Relative gap of a convex problem that counts as solved."""
-    max_iter: int
-    solver: str
-    adaptive: bool = False
-    """Whether the threshold of the margin is a variable."""
-
-    @property
-    def objective(self) -> Objective:
-        return Objective(self.C, self.adaptive)
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The value of a point from its size R = 1/2 sum_k |v_k|^2 / beta_k and its margin violation H.
-
-    It is R + C H, or with an adaptive threshold the least t^2 R - t + C t H over multiples t of
-    the point; t is then the threshold.
-    """
-
-    C: float
-    adaptive: bool
-
-    def __call__(self, size: float, hinge: float) -> float:
-        if not self.adaptive:
-            return size + self.C * hinge
-        return -size * self.threshold(size, hinge) ** 2
-
-    def threshold(self, size: float, hinge: float) -> float:
-        if not self.adaptive:
-            return 1.0
-        return max(1.0 - self.C * hinge, 0.0) / (2.0 * size) if size > 0 else 0.0
-
-    def eased(self) -> Objective | None:
-        """The same with a lower C, for a labeling that cannot be separated; None at the lowest."""
-        lower = 1.0 + (self.C - 1.0) / 2.0
-        return replace(self, C=lower) if lower >= LEAST_C else None
-
-
-@dataclass(frozen=True)
-class MarginModel:
-    """A point and what a scan knows of it."""
-
-    geometry: MarginGeometry
-    """What makes scores of the point."""
-    point: Point
-    kernel_weights: np.ndarray
-    objective: float
-    """True objective under the point's own labeling."""
-    threshold: float
-    """Threshold of the margin, by which the point has been divided."""
-    shares: np.ndarray
-    """Shares of the clusters under that labeling."""
-    changed: float
-    """Share of the rows that it relabels."""
-    label_hash: int
-    """Hash of its labeling."""
-
-    def kernel_model(self, features: FeatureMap) -> KernelModel:
-        """The model in the form that labels rows."""
-        weights, biases = self.geometry.by_score(self.point)
-        return self.geometry.space.on(features).model(weights, biases, self.kernel_weights)
 
 
 @dataclass(frozen=True)
@@ -159,146 +59,6 @@ class MarginFit(FitEnd):
         )
 
 
-@dataclass
-class _Cut:
-    point: Point
-    values: CutValues
-    idle: int = 0
-    multiplier: float = 0.0
-
-
-@dataclass
-class _Bundle(Generic[Labeling, Sums]):
-    """The cuts of one labeling and the master over them."""
-
-    geometry: MarginGeometry[Labeling, Sums]
-    settings: MarginSettings
-    from_start: bool
-    """Whether the labeling is a start, which perhaps no model separates; C is then lowered."""
-    cuts: list[_Cut] = field(default_factory=list)
-    bound: float = -np.inf
-    first_bound: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.objective = self.settings.objective
-
-    def add(self, point: Point, sums: Sums) -> None:
-        self.cuts.append(_Cut(point, self.geometry.cut(sums)))
-
-    def solve(self) -> tuple[Point, np.ndarray]:
-        """The master's point and kernel weights; the bound rises to its value."""
-        g, s = self.geometry, self.settings
-        cuts = Cuts(
-            np.array([c.values.loss for c in self.cuts]),
-            np.array([c.values.sign for c in self.cuts]),
-            np.array([c.values.slope for c in self.cuts]),
-        )
-        balance = s.balance if g.has_bias else None
-        while True:
-            price = self._objective().C
-            problem = MasterProblem(
-                cuts, g.offsets, g.mean, price, balance, s.norm, g.has_bias, s.adaptive
-            )
-            solution = self._solved(problem)
-            hard = self.from_start and s.adaptive and barely_separated(problem, solution)
-            if not hard or not self._eased():
-                break
-        if not np.isfinite(self.bound):
-            self.first_bound = float(solution.value)
-        self.bound = max(self.bound, float(solution.value))
-        for cut, multiplier in zip(self.cuts, solution.multipliers, strict=True):
-            cut.multiplier = float(multiplier)
-            cut.idle = 0 if multiplier > INACTIVE * price else cut.idle + 1
-        if solution.threshold == 0:
-            return g.zero(), solution.kernel_weights
-        v, b = solution.weights / solution.threshold, solution.bias / solution.threshold
-        return (v, b), solution.kernel_weights
-
-    def _solved(self, problem: MasterProblem) -> MasterSolution:
-        """From the master before, where there are many cuts."""
-        if len(self.cuts) > FEW_CUTS and self.settings.solver == "clarabel":
-            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
-            if near is not None:
-                return near
-        try:
-            return solve(problem, self.settings.solver)
-        except MasterSolverError:
-            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
-            if near is None:
-                raise
-            return near
-
-    def drop_idle(self) -> None:
-        """Forget cuts that have long said nothing; the bound stays, and so does the cut at zero."""
-        self.cuts = [c for c in self.cuts if c.idle <= LONG_IDLE or not np.any(c.point[0])]
-
-    def towards(self, best: Point, value: float, point: Point) -> list[Point]:
-        """The master's point, and some on the way to it from the best one.
-
-        With an adaptive threshold a point of value 0 leaves too many rows inside its margin, and
-        its multiples have narrower ones.
-        """
-        (v, b), (end, end_b) = best, point
-        if self.settings.adaptive and value >= 0:
-            found = [(t * u, t * c) for u, c in ((v, b), (end, end_b)) for t in MULTIPLES]
-            balance = self.settings.balance
-            return [point, *(self.geometry.feasible(one, balance) for one in found)]
-        return [point, *((v + t * (end - v), b + t * (end_b - b)) for t in PARTS_OF_THE_WAY)]
-
-    def best_weights(self, point: Point) -> np.ndarray:
-        """The kernel weights that suit a point best."""
-        return weights_for(point[0], self.geometry.offsets, self.settings.norm)
-
-    def _eased(self) -> bool:
-        """Lower C, unless it is as low as it can be."""
-        eased = self.objective.eased()
-        if eased is not None:
-            self.objective, self.bound = eased, -np.inf
-        return eased is not None
-
-    def gap(self, value: float) -> float:
-        """How far a value may be above the least one, relative to it."""
-        if not np.isfinite(value):
-            return np.inf
-        unit = max(abs(value), 1e-300)
-        if self.settings.adaptive:
-            unit = max(unit, NEGLIGIBLE * abs(self.first_bound))
-        return float((value - self.bound) / unit)
-
-    def active(self) -> list[Point]:
-        """Points whose cuts mattered in one of the last two masters."""
-        return [c.point for c in self.cuts if c.idle <= 1]
-
-    def value(self, point: Point, hinge: float) -> float:
-        return self._objective()(self._size(point), hinge)
-
-    def model(self, point: Point, kernel_weights: np.ndarray, sums: Sums) -> MarginModel:
-        g, size, objective = self.geometry, self._size(point), self.settings.objective
-        hinge = g.own_hinge(sums)
-        return MarginModel(
-            g,
-            point,
-            kernel_weights,
-            objective(size, hinge),
-            objective.threshold(size, hinge),
-            g.shares(sums),
-            sums.changed / sums.total,
-            sums.label_hash,
-        )
-
-    def _objective(self) -> Objective:
-        """The objective per weight of the rows, which may be below 1 where clusters are weighted.
-
-        With an adaptive threshold 1 / C is a share of that weight: the loss of the cut at zero.
-        """
-        if not self.settings.adaptive:
-            return self.objective
-        return replace(self.objective, C=self.objective.C / max(c.values.loss for c in self.cuts))
-
-    def _size(self, point: Point) -> float:
-        return regulariser(point[0], self.geometry.offsets, self.settings.norm)
-
-
 def margin_fit(
     geometry: MarginGeometry[Labeling, Sums],
     label: Labeling,
@@ -319,10 +79,11 @@ def margin_fit(
     kept = list(points) or [zero]
     seen: set[int] = set()
     fall, round_, reason = 1.0, 0, MAX_ITER_REACHED
+    easy_steps, width = EASY_STEPS, WIDE
     left = ALL_STEPS if geometry.space.n_clusters == 2 else ALL_STEPS_OF_SEVERAL
     while round_ < settings.max_iter:
         round_ += 1
-        bundle = _Bundle(geometry, settings, best is None and kernel_weights is None)
+        bundle = Bundle(geometry, settings, best is None and kernel_weights is None)
         asked = _distinct([*kept, *fixed])
         answers = yield geometry.request(label, asked)
         for point, sums in zip(asked, answers, strict=True):
@@ -333,10 +94,12 @@ def margin_fit(
         before = np.inf if best is None else bundle.value(kept[0], _hinge(answers[0]))
         wanted = max(settings.gap, min(LOOSE_GAP, 0.1 * fall))
         looser = max(settings.gap, min(LOOSER_GAP, 0.3 * fall))
-        found, value, gap, steps = yield from _inner(
-            bundle, label, best, before, (wanted, looser), min(MAX_STEPS, left), round_, tell
-        )
-        left -= steps
+        search = _Search(bundle, label, best, before, (wanted, looser), round_, tell, width)
+        yield from search.run(min(easy_steps, left), min(MAX_STEPS, left))
+        found, value, gap = search.found()
+        left -= search.step
+        width = search.width
+        easy_steps = EASY_STEPS if search.step <= easy_steps else 1  # the next will be hard, too
         kept = _distinct([found.point, *bundle.active()])
         tight = gap <= settings.gap
         if np.any(found.shares == 0) and geometry.space.n_clusters > 2 and best is not None:
@@ -361,54 +124,126 @@ def margin_fit(
     return MarginFit.of(best, kept, round_, False, reason)
 
 
-def _inner(
-    bundle: _Bundle[Labeling, Sums],
-    label: Labeling,
-    best: MarginModel | None,
-    value: float,
-    loose: tuple[float, float],
-    most_steps: int,
-    round_: int,
-    tell: Callable[[Step], None],
-) -> Fit[list[Sums], tuple[MarginModel, float, float, int]]:
-    """The best model of one labeling's convex problem, its value and gap, and the steps it took.
+@dataclass
+class _Search(Generic[Labeling, Sums]):
+    """One labeling's convex problem: the best model so far, its value and how sure that is.
 
-    It is never worse than `best`, whose value is `value`; a loose gap, of an easy problem or of a
+    It is never worse than the model that it begins with; a loose gap, of an easy problem or of a
     hard one, ends the search only once something better has been found.
     """
-    incumbent, gap, step = best, np.inf, 0
-    enough = bundle.settings.gap
-    for step in range(1, most_steps + 1):
-        wanted = loose[step > 2 * EASY_STEPS]
+
+    bundle: Bundle[Labeling, Sums]
+    label: Labeling
+    best: MarginModel | None
+    value: float
+    loose: tuple[float, float]
+    round: int
+    tell: Callable[[Step], None]
+    width: float
+    step: int = 0
+    gap: float = np.inf
+
+    def __post_init__(self) -> None:
+        self._first = self.best
+
+    def found(self) -> tuple[MarginModel, float, float]:
+        """The best model, its value and its gap."""
+        assert self.best is not None
+        return self.best, self.value, self.gap
+
+    def run(self, easy_steps: int, most_steps: int) -> Fit[list[Sums], None]:
+        """Search until the gap is small, at most for so many steps."""
+        done = yield from self._by_cuts(easy_steps, False)
+        if done or self.best is None:
+            return
+        path = NewtonPath.begin(self.bundle, self.label, self.best.point, self.width)
+        if path is None:
+            yield from self._by_cuts(most_steps, True)
+        else:
+            yield from self._by_newton(path, most_steps)
+            self.width = min(path.width * WARM, WIDE)
+
+    def _by_cuts(self, most_steps: int, hard: bool) -> Fit[list[Sums], bool]:
+        """The master's points, and if it is hard others on the way; whether the search is over."""
+        while self.step < most_steps:
+            solved = self._solve()
+            if solved is None:
+                return True
+            point, kernel_weights = solved
+            asked = [point]
+            if hard and self.best is not None:
+                asked = self.bundle.towards(self.best.point, self.value, point)
+            answers = yield self.bundle.geometry.request(self.label, asked)
+            self._look(asked, answers, kernel_weights, 0)
+            if self._better_and_sure():
+                return True
+            for other, sums in zip(asked, answers, strict=True):
+                self.bundle.add(other, sums)
+            if hard:
+                self.bundle.drop_idle()
+        return False
+
+    def _by_newton(self, path: NewtonPath, most_steps: int) -> Fit[Any, None]:
+        """Newton's steps, and cuts where they lead."""
+        while self.step < most_steps:
+            (here,) = yield path.here()
+            self.bundle.add(path.point, here)
+            solved = self._solve()
+            if solved is None:
+                return
+            point, kernel_weights = solved
+            asked = [*path.steps(here, kernel_weights), point]
+            answers = yield path.there(asked)
+            self._look(asked, answers, kernel_weights, len(asked) - 1)
+            if self._better_and_sure():
+                return
+            for k in (0, -1):
+                self.bundle.add(asked[k], answers[k])
+            self.bundle.drop_idle()
+            path.advance(here, asked, answers)
+
+    def _solve(self) -> tuple[Point, np.ndarray] | None:
+        """The master's point and weights; None where that ends the search."""
+        self.step += 1
         try:
-            point, kernel_weights = bundle.solve()
+            solved = self.bundle.solve()
         except MasterSolverError:
-            if best is None:
+            if self.best is None:
                 raise
-            break
-        gap = bundle.gap(value)
-        if best is not None and gap <= (enough if best is incumbent else wanted):
-            break
-        hard = step > EASY_STEPS and best is not None
-        asked = bundle.towards(best.point, value, point) if hard and best else [point]
-        answers = yield bundle.geometry.request(label, asked)
-        for other, sums in zip(asked, answers, strict=True):
-            new_value = bundle.value(other, _hinge(sums))
-            if new_value < value:
-                suited = kernel_weights if other is point else bundle.best_weights(other)
-                best, value = bundle.model(other, suited, sums), new_value
-        assert best is not None
-        gap = bundle.gap(value)
-        changed = answers[0].changed / answers[0].total
-        tell(Step(round_, step, value, bundle.bound, gap, changed, len(bundle.cuts)))
-        if best is not incumbent and gap <= wanted:
-            break
-        for other, sums in zip(asked, answers, strict=True):
-            bundle.add(other, sums)
-        if hard:
-            bundle.drop_idle()
-    assert best is not None
-    return best, value, gap, step
+            return None
+        self.gap = self.bundle.gap(self.value)
+        enough = self.bundle.settings.gap if self.best is self._first else self._wanted
+        return None if self.best is not None and self.gap <= enough else solved
+
+    def _look(
+        self,
+        asked: Sequence[Point],
+        answers: Sequence[Sums],
+        kernel_weights: np.ndarray,
+        masters: int,
+    ) -> None:
+        """Keep the best of some points; the one of the master has weights of its own."""
+        for k, (point, sums) in enumerate(zip(asked, answers, strict=True)):
+            value = self.bundle.value(point, _hinge(sums))
+            if value < self.value or self.best is None:
+                suited = kernel_weights if k == masters else self.bundle.best_weights(point)
+                self.best, self.value = self.bundle.model(point, suited, sums), value
+        self.gap = self.bundle.gap(self.value)
+        changed = answers[masters].changed / answers[masters].total
+        bundle = self.bundle
+        self.tell(
+            Step(
+                self.round, self.step, self.value, bundle.bound, self.gap, changed, len(bundle.cuts)
+            )
+        )
+
+    def _better_and_sure(self) -> bool:
+        return self.best is not self._first and self.gap <= self._wanted
+
+    @property
+    def _wanted(self) -> float:
+        """The gap that is enough for something better."""
+        return self.loose[self.step > 2 * EASY_STEPS]
 
 
 def _distinct(points: Sequence[Point]) -> list[Point]:

@@ -19,9 +19,12 @@ from dmkc.kernels.features import FeatureMap
 from dmkc.scan.cuts import Affine, CutRequest, CutSums
 from dmkc.scan.multiclass import MulticlassRequest, MulticlassSums, Scores
 from dmkc.scan.requests import GivenLabels, Request
+from dmkc.scan.softcuts import SoftCutRequest
 
 Point = tuple[np.ndarray, float]
 
+CURVED_ROWS = 20_000
+"""Rows, or up to twice as many, whose curvature stands for that of all."""
 MAX_CLUSTER_WEIGHT = 20.0
 """Rows of a tiny cluster weigh at most this many times the average row."""
 
@@ -112,9 +115,10 @@ class BinaryMargin(MarginGeometry[Affine | GivenLabels, CutSums]):
     monotone = True
     calibration = 6.0
 
-    def __init__(self, features: FeatureMap, mean: np.ndarray) -> None:
+    def __init__(self, features: FeatureMap, mean: np.ndarray, n_rows: int) -> None:
         self.space, self.mean = ScoreSpace(features, 2, "sign"), mean
         self.offsets = features.offsets
+        self.stride = max(1, n_rows // CURVED_ROWS)
 
     def feasible(self, point: Point, balance: float | None) -> Point:
         v, b = point
@@ -138,6 +142,22 @@ class BinaryMargin(MarginGeometry[Affine | GivenLabels, CutSums]):
 
     def request(self, label: Affine | GivenLabels, points: Sequence[Point]) -> CutRequest:
         return CutRequest(label, tuple(self.space.features.to_stored(*p) for p in points))
+
+    def soft_request(
+        self, label: Affine | GivenLabels, points: Sequence[Point], width: float, curved: bool
+    ) -> SoftCutRequest:
+        """What to ask a scan for where a problem is hard; see `dmkc.scan.softcuts`."""
+        models = tuple(self.space.features.to_stored(*p) for p in points)
+        return SoftCutRequest(label, models, width, curved, self.stride)
+
+    def curvature(self, square: np.ndarray) -> np.ndarray:
+        """Sums of outer products of (stored values, 1) as those of (features, 1)."""
+        features, total = self.space.features, float(square[-1, -1])
+        found = np.empty((self.offsets[-1] + 1,) * 2)
+        found[:-1, :-1] = features.squares(square[:-1, :-1], square[-1, :-1], total)
+        found[-1, :-1] = found[:-1, -1] = features.slope(square[-1, :-1], total)
+        found[-1, -1] = total
+        return found
 
     def cut(self, sums: CutSums) -> CutValues:
         slope = self.space.features.slope(sums.row_sum, sums.signed) / sums.total

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmkc.clusterers.margin.cccp import MAX_STEPS, MarginSettings, Objective
+from dmkc.clusterers.margin.bundle import MarginSettings, Objective
+from dmkc.clusterers.margin.cccp import MAX_STEPS
 from dmkc.clusterers.margin.geometry import BinaryMargin
 from dmkc.clusterers.margin.preimage import Basis, gaussian, pre_image
 from dmkc.clusterers.starts import distinct_rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmkc.clusterers.base import Job
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
-from dmkc.clusterers.margin.cccp import MarginSettings
+from dmkc.clusterers.margin.bundle import MarginSettings
 from dmkc.clusterers.margin.pursuit import PursuitSettings, pursue
 from dmkc.clusterers.parameters import Integer, IntegerOrRange, Number, OneOf, Parameter, shared
 from dmkc.clusterers.prepare import Choice, FeatureSettings, Prepared, SampleView
