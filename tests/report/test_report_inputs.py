@@ -256,4 +256,4 @@ def test_commands_name_the_files_at_hand(frame, tmp_path):
     assert f"{fit} {more} --clusters 3 --out runs/a-3" in found
     ask = next(each for each in found if each.startswith("dmkc select"))
     same = f"--clusters 2 {more} --answers runs/a-answers.csv"
-    assert ask.splitlines()[1] == f"{fit} --auto {same} --out runs/a-asked"
+    assert ask.splitlines()[1] == f"{fit} {same} --out runs/a-asked"
