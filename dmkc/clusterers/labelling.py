@@ -20,6 +20,7 @@ from dmkc.compiled import compiled
 from dmkc.data import BlockRows, Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
+from dmkc.scan.base import LeafMap
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
@@ -115,7 +116,7 @@ class WeightedFeatures:
         return (self.features.features(stored.rows) * self.root_weights).astype(stored.rows.dtype)
 
 
-class RowMap(Protocol):
+class RowMap(LeafMap, Protocol):
     """Makes what an answer is computed from, of rows in leaves of a fixed size."""
 
     @property
@@ -124,11 +125,6 @@ class RowMap(Protocol):
     @property
     def leaf_rows(self) -> int: ...
 
-    @property
-    def dtype(self) -> np.dtype: ...
-
-    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any: ...
-
 
 @dataclass(frozen=True)
 class RawColumns:
@@ -136,7 +132,9 @@ class RawColumns:
 
     width: int
     leaf_rows: int
-    dtype: np.dtype
+
+    def room(self, n_rows: int) -> None:
+        return None
 
     def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any:
         return rows
@@ -164,9 +162,9 @@ class Pipeline:
         n = rows.shape[0]
         # sparse rows need a large product for every call, dense ones nothing
         step = n if sp.issparse(rows) else self.plan.leaf_rows
-        held = np.empty((min(n, step), self.plan.width), self.plan.dtype)
+        room = self.plan.room(min(n, step))
         with one_blas_thread():
-            leaves = (self.plan(rows[i : i + step], held) for i in range(0, n, step))
+            leaves = (self.plan(rows[i : i + step], room) for i in range(0, n, step))
             parts = [self.answer(record) for record in leaves]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

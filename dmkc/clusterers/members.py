@@ -81,6 +81,9 @@ class MemberClusters:
         """Whole leaves of every plan: all are powers of two."""
         return max(pipeline.plan.leaf_rows for pipeline in self._pipelines)
 
+    def room(self, n_rows: int) -> None:
+        return None
+
     def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
         record = as_record(rows)
         codes = np.empty((len(record), self.width), self.dtype)
@@ -89,8 +92,9 @@ class MemberClusters:
             plan = next(iter(waiting.values())).plan
             here = {t: p for t, p in waiting.items() if p.plan is plan}
             step = len(record) if sp.issparse(record.rows) else plan.leaf_rows
+            room = plan.room(min(step, len(record)))
             for start in range(0, len(record), step):
-                stored = plan(record.rows[start : start + step])
+                stored = plan(record.rows[start : start + step], room)
                 for t, pipeline in here.items():
                     codes[start : start + step, t] = pipeline.answer(stored) + offsets[t]
             waiting = {t: p for t, p in waiting.items() if t not in here}
@@ -225,7 +229,7 @@ def outlier_pipeline(plan: KernelPlan) -> Pipeline | None:
             best = LocalOutliers(plan.views[view], points)
     if best is None:
         return None
-    return Pipeline(RawColumns(plan.n_columns, plan.leaf_rows, np.dtype(np.float64)), best)
+    return Pipeline(RawColumns(plan.n_columns, plan.leaf_rows), best)
 
 
 def as_given(rows: BlockRows, views: dict[str, tuple[int, int]], names: Any) -> TableLike:

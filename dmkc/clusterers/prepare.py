@@ -25,6 +25,7 @@ from dmkc.clusterers.checks import (
 from dmkc.clusterers.rowset import RowSet, SampleRows
 from dmkc.clusterers.spread import (
     Layout,
+    block_grid,
     carried,
     choose_mode,
     row_blocks,
@@ -41,7 +42,7 @@ from dmkc.kernels.plan import padded
 from dmkc.kernels.tiles import evened, in_unit_range, scaling_of
 from dmkc.scan.base import MappedScan, Scan
 from dmkc.scan.engine import Block, Engine, Held
-from dmkc.scan.grid import Grid, Node
+from dmkc.scan.grid import Grid, Node, leaf_rows_for
 from dmkc.scan.survey import Survey, SurveyScan
 from dmkc.typing import PerRow
 
@@ -352,7 +353,10 @@ class _SeenRows:
 
     view: View
 
-    def __call__(self, rows: Any) -> Any:
+    def room(self, n_rows: int) -> None:
+        return None
+
+    def __call__(self, rows: Any, out: np.ndarray | None = None) -> Any:
         values, weights = split_weights(rows)
         return self.view(values) if weights is None else RowRecord(self.view(values), weights)
 
@@ -374,8 +378,8 @@ def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     width = padded(sum(kernel.stored_width(size, rank) for kernel, size in pairs))
     compared = max(kernel.compared_with(rank) for kernel in kernels)
     dtype = _dtype(settings.dtype, n, max(width, compared))
-    grid = engine.grid(n, max(width, scan_width(rows)))
     mode = choose_mode(settings, n, d, width, compared, dtype.itemsize, engine)
+    grid = block_grid(rows, engine, width, mode, leaf_rows_for(max(width, scan_width(rows))))
     return Layout(grid, width, dtype, mode, sample_size(settings, d))
 
 

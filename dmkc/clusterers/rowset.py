@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.data import BlockRows, RowRecord
-from dmkc.scan.base import MappedScan, Scan
+from dmkc.scan.base import LeafMap, MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine, Make, one_blas_thread
 from dmkc.scan.grid import Grid, Node
@@ -58,11 +58,14 @@ class RowSet(ABC):
 class Composed:
     """One function after another, as one task."""
 
-    first: Make
+    first: LeafMap
     then: Make
 
-    def __call__(self, rows: BlockRows) -> Any:
-        return self.then(self.first(rows))
+    def room(self, n_rows: int) -> np.ndarray | None:
+        return self.first.room(n_rows)
+
+    def __call__(self, rows: BlockRows, out: np.ndarray | None = None) -> Any:
+        return self.then(self.first(rows, out))
 
 
 @dataclass
@@ -74,7 +77,7 @@ class SpreadRows(RowSet):
     blocks: Sequence[Block]
     width: int
     dtype: np.dtype
-    make: Make | None
+    make: LeafMap | None
     """Makes what is scanned anew on every scan; None when the blocks hold it already."""
     n_scans: int = 0
 

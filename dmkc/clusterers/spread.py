@@ -18,6 +18,7 @@ import numpy as np
 from dmkc.clusterers.rowset import SpreadRows
 from dmkc.data import Lazy, Rows, check_weights, with_weights
 from dmkc.data.blocks import ReaderSource
+from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
 from dmkc.kernels import KernelPlan
 from dmkc.scan.engine import Block, Engine
@@ -80,6 +81,18 @@ def choose_mode(
         engine.description,
     )
     return mode
+
+
+def block_grid(rows: Rows, engine: Engine, width: int, mode: str, leaf_rows: int) -> Grid:
+    """How rows with so many columns to scan are cut into blocks.
+
+    Columns that are made anew exist for a leaf at a time, so that a block is as large as its rows
+    allow: blocks that are smaller than the chunks of a store would have them read several times.
+    """
+    of_rows = scan_width(rows)
+    return engine.grid(
+        rows.n_rows, of_rows if mode == "recompute" else max(width, of_rows), leaf_rows
+    )
 
 
 def sample_of(rows: Rows, size: int, seed: int) -> np.ndarray:

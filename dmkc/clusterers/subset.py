@@ -10,7 +10,7 @@ import numpy as np
 from dmkc.clusterers.parameters.shared import TRAIN_ROWS
 from dmkc.clusterers.prepare import FeatureSettings, sample_size
 from dmkc.clusterers.rowset import SpreadRows
-from dmkc.clusterers.spread import carried, choose_mode, row_blocks, spread
+from dmkc.clusterers.spread import block_grid, carried, choose_mode, row_blocks, spread
 from dmkc.data import RowRecord, Rows, as_rows, check_weights, with_weights
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
@@ -93,11 +93,10 @@ def spread_all(
     """All rows under a feature map that was learned on a subset, and how they are held."""
     maker = features.plan
     n, d = rows.n_rows, rows.n_columns
-    width = max(maker.width, scan_width(rows))
-    grid = engine.grid(n, width, maker.leaf_rows)
     compared = max(kernel.compared_with(settings.rank) for kernel in maker.kernels)
     size = np.dtype(maker.dtype).itemsize
     mode = choose_mode(settings, n, d, maker.width, compared, size, engine)
+    grid = block_grid(rows, engine, maker.width, mode, maker.leaf_rows)
     blocks = row_blocks(rows, engine, grid, mode, sample_weight)
     extra = carried(sample_weight, rows)
     return spread(engine, blocks, grid, maker, mode, settings.store_path, extra), mode

@@ -92,6 +92,10 @@ class KernelPlan:
             return None
         return np.concatenate([*parts, np.zeros(self.width - self.offsets[-1])])
 
+    def room(self, n_rows: int) -> np.ndarray:
+        """Where what is stored of so many rows may be written."""
+        return np.empty((n_rows, self.width), self.dtype)
+
     def __call__(self, rows: Any, out: np.ndarray | None = None) -> RowRecord:
         """What is stored of a block, tile by tile within each leaf: bits never depend on blocks.
 
@@ -99,7 +103,7 @@ class KernelPlan:
         """
         record = as_record(rows)
         if out is None:
-            out = np.empty((len(record), self.width), self.dtype)
+            out = self.room(len(record))
         out = out[: len(record)]
         out[:, self.offsets[-1] :] = 0
         diagonals = np.empty((len(record), len(self.fitted))) if self.diagonals else None

@@ -286,6 +286,7 @@ def _row_bytes(rows: Rows) -> int:
 
 def _working(rows: Rows, layout: Layout, threads: int) -> int:
     """Bytes that the threads of a worker need at a time: a block of rows and its columns each."""
-    of_rows = _row_bytes(rows) / rows.n_rows
-    a_block = layout.grid.block_rows * (of_rows + layout.width * layout.dtype.itemsize)
+    of_rows, grid = _row_bytes(rows) / rows.n_rows, layout.grid
+    made = grid.leaf_rows if layout.mode == "recompute" else grid.block_rows
+    a_block = grid.block_rows * of_rows + made * layout.width * layout.dtype.itemsize
     return int(min(a_block, rows.n_rows * of_rows + layout.n_bytes) * threads)

@@ -8,9 +8,11 @@ neighbouring ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
 
 from dmkc.data import BlockRows, RowRecord, as_record
 from dmkc.scan.grid import Node, fold_leaves
@@ -55,11 +57,25 @@ def leaves(rows: Sliced, first_row: int, leaf_rows: int) -> Iterator[tuple[Slice
         yield rows[start : start + leaf_rows], first_row + start
 
 
+class LeafMap(Protocol):
+    """Makes what is scanned, or answered from, of the rows of a leaf."""
+
+    def room(self, n_rows: int) -> np.ndarray | None:
+        """Where it may write what it makes of so many rows; None if it needs no room."""
+        ...
+
+    def __call__(self, rows: Any, /, out: np.ndarray | None = None) -> Any: ...
+
+
 @dataclass(frozen=True)
 class MappedScan(Scan):
-    """A scan of rows that are first mapped leaf by leaf (features made anew on every pass)."""
+    """A scan of rows that are first mapped leaf by leaf (features made anew on every pass).
 
-    make: Callable[[Any], Any]
+    All leaves of a block are made in the same place: fresh memory for each would cost as much as
+    what is written to it.  So nodes must not hold on to the rows that a scan is given.
+    """
+
+    make: LeafMap
     scan: Scan
 
     @property
@@ -71,13 +87,12 @@ class MappedScan(Scan):
         return self.scan.question  # the same, whether columns are kept or made anew
 
     def block(self, rows: BlockRows, first_row: int, leaf_rows: int) -> Node:
-        return fold_leaves(
-            (
-                self.scan.block(self.make(leaf), first, leaf_rows)
-                for leaf, first in leaves(rows, first_row, leaf_rows)
-            ),
-            self.scan.merge,
+        room = self.make.room(min(leaf_rows, rows.shape[0]))
+        parts = (
+            self.scan.block(self.make(leaf, room), first, leaf_rows)
+            for leaf, first in leaves(rows, first_row, leaf_rows)
         )
+        return fold_leaves(parts, self.scan.merge)
 
     def merge(self, left: Node, right: Node) -> Node:
         return self.scan.merge(left, right)

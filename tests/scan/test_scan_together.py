@@ -33,9 +33,14 @@ class Half:
 
     calls: list = field(default_factory=list)
 
-    def __call__(self, rows):
+    def room(self, n_rows):
+        return np.empty((n_rows, 2))
+
+    def __call__(self, rows, out=None):
         self.calls.append(len(rows))
-        return rows[:, :2]
+        out = self.room(len(rows)) if out is None else out[: len(rows)]
+        out[:] = rows[:, :2]
+        return out
 
 
 @pytest.fixture

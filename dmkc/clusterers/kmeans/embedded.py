@@ -33,7 +33,7 @@ from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.kernels.unit import Embedding
 from dmkc.progress import Progress
 from dmkc.scan.assign import PLAIN
-from dmkc.scan.engine import Make
+from dmkc.scan.base import LeafMap
 
 KMEANS_STEPS = 300
 TOLERANCE = 1e-6
@@ -81,7 +81,7 @@ def embedded_points(
 
     They are held where they are if they fit in memory, else made anew on every scan.
     """
-    make: Make = Embedded(embedding)
+    make: LeafMap = Embedded(embedding)
     if isinstance(rows, SampleRows):
         rows.n_scans += 2
         few, weights = embedding(rows.record), rows.weights

@@ -34,7 +34,10 @@ class Embedded:
 
     embedding: RowEmbedding
 
-    def __call__(self, stored: RowRecord) -> RowRecord:
+    def room(self, n_rows: int) -> None:
+        return None
+
+    def __call__(self, stored: RowRecord, out: np.ndarray | None = None) -> RowRecord:
         return RowRecord(self.embedding(stored), stored.weights_in(np.dtype(np.float64)))
 
 
