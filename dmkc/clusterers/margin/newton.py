@@ -23,8 +23,8 @@ from dmkc.scan.cuts import Affine
 from dmkc.scan.requests import GivenLabels
 from dmkc.scan.softcuts import SoftCutRequest, SoftCutSums
 
-MOST_FEATURES = 1000
-"""Features up to which their square matrix is summed up and solved."""
+MOST_COLUMNS = 1000
+"""Features, and stored values of a row, up to which their square matrix is summed up and solved."""
 PARTS = (1.0, 0.5, 0.2, 0.05)
 """Parts of a step that are tried in one pass."""
 WIDEST, WIDE, NARROWEST = 1.0, 0.3, 1e-7
@@ -57,7 +57,7 @@ class NewtonPath:
         geometry = bundle.geometry
         if not isinstance(geometry, BinaryMargin) or bundle.settings.adaptive:
             return None
-        if geometry.offsets[-1] > MOST_FEATURES:
+        if max(geometry.offsets[-1], geometry.space.features.plan.width) > MOST_COLUMNS:
             return None
         assert isinstance(label, Affine | GivenLabels)
         return cls(bundle, geometry, label, best, width if np.any(best[0]) else WIDEST)
