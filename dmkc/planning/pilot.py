@@ -278,6 +278,18 @@ def forecast(pilots: Sequence[Pilot], n_rows: int, train_rows: int | None) -> Fo
     return Forecast(steps, outside, tuple(totals))
 
 
+def first_run(pilots: Sequence[Pilot]) -> float:
+    """Seconds that the first of two pilots of one size took beyond what it did.
+
+    These go into libraries and compiled loops that are loaded, or compiled, when they are first
+    used; next to nothing where other fits have been made before.
+    """
+    first, second = pilots[:2]
+    usual = {kind: np.mean([c.seconds for c in calls]) for kind, calls in second.by_kind().items()}
+    known = sum(usual.get((call.name, call.on_subset), call.seconds) for call in first.calls)
+    return max(first.seconds - second.outside - float(known), 0.0)
+
+
 def _step(kind: Kind, pilots: Sequence[Pilot], n_rows: int, train_rows: int | None) -> Step:
     name, on_subset = kind
     found = [pilot.by_kind().get(kind, []) for pilot in pilots]

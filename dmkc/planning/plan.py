@@ -19,7 +19,14 @@ from dmkc.clusterers.subset import subset_size
 from dmkc.data import Rows, as_rows
 from dmkc.display import advance
 from dmkc.errors import UserError, UserTypeError
-from dmkc.planning.pilot import Step, forecast, pilot_sizes, run_pilot, take_sample
+from dmkc.planning.pilot import (
+    Step,
+    first_run,
+    forecast,
+    pilot_sizes,
+    run_pilot,
+    take_sample,
+)
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
 from dmkc.selection.run import select
@@ -32,6 +39,8 @@ NEGLIGIBLE = 1e-3
 """Steps below this part of the time are not shown."""
 WALLTIME_FACTOR, WALLTIME_START, WALLTIME_STEP = 1.5, 300, 300
 """A walltime is this much longer than the upper end, plus seconds to start, in steps of seconds."""
+SHOWN_FIRST_RUN = 0.1
+"""Seconds from which on it is said that a first run takes longer."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,8 @@ class Plan:
     seconds_high: float
     memory_per_worker: int
     """Bytes of a worker at most, with the code and all else that it has in memory."""
+    first_run_seconds: float
+    """What the first fit of this plan took beyond what it did: loading libraries and loops."""
     walltime: str
     """What to ask a queue for, as HH:MM:SS."""
     calibration_seconds: float
@@ -109,6 +120,11 @@ class Plan:
             ("  coordinator", duration(self.coordinator_seconds)),
             ("expected time", duration(self.seconds)),
             ("range", f"{duration(self.seconds_low)} to {duration(self.seconds_high)}"),
+        ]
+        if self.first_run_seconds >= SHOWN_FIRST_RUN:
+            more = f"{duration(self.first_run_seconds)} more, to load or compile what fits need"
+            found.append(("a first run", more))
+        found += [
             ("suggested walltime", self.walltime),
             ("planned in", duration(self.calibration_seconds)),
         ]
@@ -149,7 +165,7 @@ def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Pla
     -------
     Plan
         Printed, it is a table.  Times are those of the fit with the labels of all rows, without
-        the start of a cluster and the compilation that a first fit may need.
+        the start of a cluster; what the first fit of a process or of workers costs is apart.
 
     Examples
     --------
@@ -224,6 +240,7 @@ def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Pla
         seconds_low=low,
         seconds_high=high,
         memory_per_worker=base + int(held / workers) + working,
+        first_run_seconds=first_run(pilots),
         walltime=walltime(high),
         calibration_seconds=time.perf_counter() - began,
         pilot_rows=tuple(pilot.rows for pilot in pilots),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import dask
 import dask.array as da
@@ -12,8 +14,9 @@ from sklearn.base import clone
 import dmkc
 from dmkc.datasets import make_blobs
 from dmkc.modelfile import ESTIMATORS
+from dmkc.planning.pilot import Pilot, first_run
 from dmkc.scan import engine as engines
-from dmkc.scan.meter import Meter, metering
+from dmkc.scan.meter import Call, Meter, metering
 
 SMALL = {"random_state": 0, "sample_rows": 500}
 QUICK = {"mkc": {"rank": 20}, "skmmc": {"rank": 20}, "odm": {"rank": 20}}
@@ -51,6 +54,29 @@ def test_every_method_can_be_planned(method, blobs):
     assert spent == pytest.approx(found.seconds)
     assert found.memory_per_worker > found.held_bytes / found.workers
     assert json.loads(json.dumps(found.as_dict()))["walltime"] == found.walltime
+
+
+def test_a_first_run_is_what_the_first_pilot_took_beyond_what_it_did():
+    def made(seconds, each):
+        calls = (Call("cuts", True, False, 10, each, 0), Call("cuts", True, False, 10, each, 0))
+        return Pilot(10, seconds, calls, 2, True)
+
+    pilots = [made(3.0, 1.0), made(0.5, 0.2), made(0.5, 0.2)]  # 0.1 s are between the calls
+    assert first_run(pilots) == pytest.approx(3.0 - 0.1 - 2 * 0.2)
+    assert first_run(pilots[1:]) == 0
+
+
+def test_a_fresh_process_is_told_what_its_first_run_costs(tmp_path):
+    code = (
+        "import dmkc, numpy as np\n"
+        "X = np.random.default_rng(0).normal(size=(500, 3))\n"
+        "for _ in range(2):\n"
+        "    found = dmkc.plan(X, dmkc.MultipleKernelClustering(2, random_state=0))\n"
+        "    print(found.first_run_seconds, 'a first run' in str(found))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    (cold, told), (warm, _) = (line.split() for line in done.stdout.splitlines())
+    assert told == "True" and float(warm) < float(cold)
 
 
 def test_pilots_are_of_some_rows(many, one_thread):
