@@ -28,6 +28,8 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh
 
 SMALLEST_STEP = 1e-12
+FEW = 1 / 6
+"""Part of all eigenvectors beyond which finding all of them at once is faster than some of them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ def leading(matrix: np.ndarray, count: int) -> np.ndarray:
     size = len(matrix)
     if count >= size:
         return np.eye(size)
+    if count > FEW * size:
+        _, every = eigh(matrix, driver="evd", check_finite=False)
+        return every[:, : size - count - 1 : -1]
     _, vectors = eigh(matrix, subset_by_index=[size - count, size - 1], check_finite=False)
     return vectors[:, ::-1]
 
