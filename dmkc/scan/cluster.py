@@ -62,6 +62,8 @@ ATTEMPTS = 5
 SPENT_SCANS = 32
 MOST_LEVEL = 64
 """Leaves in a block, as a power of two: no limit, until workers run out of memory."""
+LIBRARIES = 250 << 20
+"""Bytes that the libraries of a fit take on a worker."""
 REFRESH_SECONDS = 5.0
 PATIENCE_SECONDS = 1800.0
 """How long a fit waits for a worker when all are gone; a batch queue may take its time."""
@@ -102,6 +104,15 @@ class Placed:
     """What the last scan took that began with this block."""
 
 
+def held_at_most(limit: int) -> int:
+    """Bytes that a worker with so much memory may hold.
+
+    Half of it; less on a small one, which libraries and the blocks at work would fill so far that
+    Dask pauses it.
+    """
+    return int(max(min(0.5 * limit, 0.65 * limit - LIBRARIES), 0.1 * limit))
+
+
 class ClusterEngine(Engine):
     """Runs scans through a connected `distributed.Client`."""
 
@@ -120,7 +131,7 @@ class ClusterEngine(Engine):
         self.threads = sum(workers.values())
         info = self._info()
         limits = [w["memory_limit"] or psutil.virtual_memory().total for w in info.values()]
-        self.memory = int(0.5 * sum(limits))
+        self.memory = sum(map(held_at_most, limits))
         self.block_bytes = block_bytes_for(self.memory / self.threads)
         self.description = f"{len(workers)} Dask worker(s), {self.threads} thread(s)"
 

@@ -15,7 +15,13 @@ from dmkc.clusterers import labelling
 from dmkc.data import as_rows
 from dmkc.data.blocks import Read
 from dmkc.scan.base import Scan
-from dmkc.scan.cluster import FAN_IN, TASKS_A_THREAD, ClusterEngine
+from dmkc.scan.cluster import (
+    FAN_IN,
+    LIBRARIES,
+    TASKS_A_THREAD,
+    ClusterEngine,
+    held_at_most,
+)
 from dmkc.scan.grid import Grid
 from dmkc.scan.rounds import SHORT_SECONDS
 
@@ -174,3 +180,11 @@ def test_a_warning_of_the_scheduler_is_heard(client, scheduler_warnings):
         second = client.get({"two": (np.add, 1, "other"), "other": 1}, "two", sync=False)
         assert first.result() == second.result() == 2
     assert "Detected different" in scheduler_warnings.pop()
+
+
+@pytest.mark.parametrize("gigabytes", [0.5, 1.0, 1.5, 64.0])
+def test_small_workers_are_not_filled_until_they_are_paused(gigabytes):
+    limit = int(gigabytes * 1e9)
+    assert 0.1 * limit - 1 <= held_at_most(limit) <= 0.5 * limit
+    assert held_at_most(limit) + LIBRARIES <= 0.7 * limit
+    assert held_at_most(64 << 30) == 32 << 30
