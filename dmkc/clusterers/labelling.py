@@ -125,6 +125,9 @@ class RowMap(LeafMap, Protocol):
     @property
     def leaf_rows(self) -> int: ...
 
+    @property
+    def dtype(self) -> np.dtype: ...
+
 
 @dataclass(frozen=True)
 class RawColumns:
@@ -132,6 +135,7 @@ class RawColumns:
 
     width: int
     leaf_rows: int
+    dtype: np.dtype
 
     def room(self, n_rows: int) -> None:
         return None

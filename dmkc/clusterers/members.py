@@ -229,7 +229,7 @@ def outlier_pipeline(plan: KernelPlan) -> Pipeline | None:
             best = LocalOutliers(plan.views[view], points)
     if best is None:
         return None
-    return Pipeline(RawColumns(plan.n_columns, plan.leaf_rows), best)
+    return Pipeline(RawColumns(plan.n_columns, plan.leaf_rows, np.dtype(np.float64)), best)
 
 
 def as_given(rows: BlockRows, views: dict[str, tuple[int, int]], names: Any) -> TableLike:

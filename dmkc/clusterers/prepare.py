@@ -184,7 +184,7 @@ def prepare(
     layout = layout_of(rows, engine, settings)
     grid, mode, leaf_rows = layout.grid, layout.mode, layout.grid.leaf_rows
 
-    blocks = row_blocks(rows, engine, grid, mode, sample_weight)
+    blocks = row_blocks(rows, engine, grid, mode, sample_weight, settings.mode == "auto")
     positions = sample_of(rows, layout.sample_rows, settings.seed)
     survey: Survey = engine.scan(SurveyScan(positions), blocks, grid)
     check_finite(survey, rows)
@@ -378,7 +378,7 @@ def layout_of(rows: Rows, engine: Engine, settings: FeatureSettings) -> Layout:
     width = padded(sum(kernel.stored_width(size, rank) for kernel, size in pairs))
     compared = max(kernel.compared_with(rank) for kernel in kernels)
     dtype = _dtype(settings.dtype, n, max(width, compared))
-    mode = choose_mode(settings, n, d, width, compared, dtype.itemsize, engine)
+    mode = choose_mode(settings, rows, kernels, width, compared, dtype, engine)
     grid = block_grid(rows, engine, width, mode, leaf_rows_for(max(width, scan_width(rows))))
     return Layout(grid, width, dtype, mode, sample_size(settings, d))
 

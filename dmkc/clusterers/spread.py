@@ -20,7 +20,7 @@ from dmkc.data import Lazy, Rows, check_weights, with_weights
 from dmkc.data.blocks import ReaderSource
 from dmkc.data.rows import scan_width
 from dmkc.errors import UserError
-from dmkc.kernels import KernelPlan
+from dmkc.kernels import Kernel, KernelPlan
 from dmkc.scan.engine import Block, Engine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import sample_positions
@@ -30,8 +30,12 @@ log = logging.getLogger("dmkc")
 
 STORE_NS_PER_BYTE = 1.0
 """Reading stored columns back, about; on one machine with a local disk."""
+HELD_NS_PER_BYTE = 0.12
+"""Reading columns that are held in memory, and a part of what writing them there once costs."""
 COMPUTE_NS = 0.05, 1.0
 """Making columns anew: per multiplication of the inner products, and per column."""
+QUICK_NS = 0.02, 0.22
+"""The same of kernels by inner products, in single precision."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +59,30 @@ class Layout:
 
 
 def choose_mode(
-    settings: Any, n: int, d: int, width: int, compared: int, itemsize: int, engine: Engine
+    settings: Any,
+    rows: Rows,
+    kernels: Sequence[Kernel],
+    width: int,
+    compared: int,
+    dtype: np.dtype,
+    engine: Engine,
 ) -> str:
-    """Keep columns in memory when they fit; else whichever is cheaper per scan.
+    """Keep columns in memory when they fit, unless they are made faster than they are read there;
+    else whichever is cheaper per scan.
 
     Stored columns must be readable by every worker, so that a cluster stores only where it has
     been told a path.
     """
-    mode, n_bytes = settings.mode, n * width * itemsize
+    mode, of_row = settings.mode, width * dtype.itemsize
+    n_bytes = rows.n_rows * of_row
     if mode == "auto":
-        per_product, per_column = COMPUTE_NS
-        anew = per_product * d * compared + per_column * width
+        quick = dtype.itemsize == 4 and not rows.sparse and all(k.by_products for k in kernels)
+        per_product, per_column = QUICK_NS if quick else COMPUTE_NS
+        anew = per_product * rows.n_columns * compared + per_column * width
         shared = settings.store_path is not None or engine.here
         if n_bytes <= engine.memory:
-            mode = "persist"
-        elif shared and anew > STORE_NS_PER_BYTE * width * itemsize:
+            mode = "recompute" if quick and anew < HELD_NS_PER_BYTE * of_row else "persist"
+        elif shared and anew > STORE_NS_PER_BYTE * of_row:
             mode = "store"
         else:
             mode = "recompute"
@@ -101,14 +114,23 @@ def sample_of(rows: Rows, size: int, seed: int) -> np.ndarray:
 
 
 def row_blocks(
-    rows: Rows, engine: Engine, grid: Grid, mode: str, sample_weight: PerRow
+    rows: Rows,
+    engine: Engine,
+    grid: Grid,
+    mode: str,
+    sample_weight: PerRow,
+    many_scans: bool = False,
 ) -> list[Block]:
-    """The blocks of all rows, where scans can use them again and again."""
+    """The blocks of all rows, where scans can use them again and again.
+
+    Rows that columns are made of anew are kept in memory, too, for many scans and if they fit.
+    """
     make = partial(_row_blocks, rows, engine, grid, sample_weight)
     blocks = engine.once((rows, grid.block_rows), make)
-    if mode == "persist" and any(isinstance(b, Lazy) for b in blocks):
-        return engine.hold(_as_is, blocks, "rows")
-    return blocks
+    lazy = any(isinstance(b, Lazy) for b in blocks)
+    fit = rows.n_rows * rows.n_columns * rows.dtype.itemsize <= engine.memory
+    again = mode == "recompute" and many_scans and fit and (lazy or not rows.in_memory)
+    return engine.hold(_as_is, blocks, "rows") if again or (mode == "persist" and lazy) else blocks
 
 
 def _row_blocks(rows: Rows, engine: Engine, grid: Grid, sample_weight: PerRow) -> list[Block]:

@@ -92,11 +92,9 @@ def spread_all(
 ) -> tuple[SpreadRows, str]:
     """All rows under a feature map that was learned on a subset, and how they are held."""
     maker = features.plan
-    n, d = rows.n_rows, rows.n_columns
     compared = max(kernel.compared_with(settings.rank) for kernel in maker.kernels)
-    size = np.dtype(maker.dtype).itemsize
-    mode = choose_mode(settings, n, d, maker.width, compared, size, engine)
+    mode = choose_mode(settings, rows, maker.kernels, maker.width, compared, maker.dtype, engine)
     grid = block_grid(rows, engine, maker.width, mode, maker.leaf_rows)
-    blocks = row_blocks(rows, engine, grid, mode, sample_weight)
+    blocks = row_blocks(rows, engine, grid, mode, sample_weight, settings.mode == "auto")
     extra = carried(sample_weight, rows)
     return spread(engine, blocks, grid, maker, mode, settings.store_path, extra), mode

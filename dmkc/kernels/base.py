@@ -170,6 +170,8 @@ class Kernel(ABC):
     """Whether k(x, z) is the inner product of the columns it sees."""
     raw: ClassVar[bool] = False
     """Whether its features are to be used as they are, neither centred nor scaled."""
+    by_products: ClassVar[bool] = False
+    """Whether its values follow one by one from inner products, and so are quick to make."""
     shows_clusters: ClassVar[bool] = False
     """Whether k-means on its features is a start worth trying, whatever the number of clusters."""
     has_pre_images: ClassVar[bool] = False

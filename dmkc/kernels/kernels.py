@@ -43,6 +43,7 @@ class Linear(PairwiseKernel):
     """
 
     linear: ClassVar[bool] = True
+    by_products: ClassVar[bool] = True
     most_columns: ClassVar[int | None] = WIDE
     """With more columns than this it goes through landmarks; None: never."""
 
@@ -126,6 +127,8 @@ class Polynomial(PairwiseKernel):
     gamma: float | None = None
     coef0: float = 1.0
 
+    by_products: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         whole = isinstance(self.degree, Real) and 1 <= self.degree < np.inf
         if not whole or int(self.degree) != self.degree:
@@ -185,6 +188,7 @@ class Gaussian(PairwiseKernel):
         _positive("Gaussian", gamma=self.gamma)
         _positive("Gaussian", MOST_UNITS, width=self.width, diameters=self.diameters)
 
+    by_products: ClassVar[bool] = True
     has_pre_images: ClassVar[bool] = True
 
     @property
@@ -274,6 +278,8 @@ class Cosine(PairwiseKernel):
     >>> Cosine().matrix(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 3.0]]))
     array([[1., 0.]])
     """
+
+    by_products: ClassVar[bool] = True
 
     def matrix(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return pairwise.cosine_similarity(A, B)

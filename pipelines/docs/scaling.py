@@ -156,6 +156,7 @@ def _growth(found: list[dict[str, Any]]) -> str:
     rows = [
         (
             f"{each['rows']:,}",
+            "all rows, from there" if each["polish"] else "the subset",
             f"{each['times']['train']:.1f}",
             f"{each['times']['label']:.1f}",
             f"{100 * each['accuracy']:.2f}",
@@ -163,7 +164,8 @@ def _growth(found: list[dict[str, Any]]) -> str:
         )
         for each in found
     ]
-    return table(("rows", "train, s", "label, s", "accuracy, %", "peak of a worker, MB"), rows)
+    head = ("rows", "trained on", "train, s", "label, s", "accuracy, %", "peak of a worker, MB")
+    return table(head, rows)
 
 
 def _larger(found: list[dict[str, Any]]) -> str:

@@ -117,7 +117,7 @@ def test_precision_is_that_of_all_rows(many, one_thread, monkeypatch):
     from dmkc.clusterers import prepare
 
     monkeypatch.setattr(prepare, "EXACT_BYTES", 10_000_000)
-    model = dmkc.MultipleKernelClustering(rank=20, **SMALL)
+    model = dmkc.MultipleKernelClustering(rank=20, feature_mode="persist", **SMALL)
     found = dmkc.plan(many, model)
     width = found.feature_bytes // (4 * 60_000)
     assert found.feature_bytes == 4 * 60_000 * width

@@ -94,4 +94,4 @@ class CentroidModel:
         return shown_model(self, f"in {columns} column", columns)
 
     def _columns(self) -> RawColumns:
-        return RawColumns(self.centres.shape[1], self.leaf_rows)
+        return RawColumns(self.centres.shape[1], self.leaf_rows, self.frame.dtype)
