@@ -35,6 +35,10 @@ MOST_DIMENSIONS = 64
 """Directions that are planned with where their number is left open."""
 NOISE = 1e-7
 """Directions with less than this part of the largest variance are noise."""
+REPEATED = 1e-9
+"""Variances that differ by less than this are the same, as those of separate parts of a graph."""
+AS_LARGE = 1e-6
+"""Numbers count as the largest up to this part of it, so that rounding does not choose."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,9 +264,30 @@ def walk_of(mean_products: Any, dimensions: int) -> Walk:
     if not keep.any():  # all rows have the same neighbours
         keep[0], squares = True, np.ones_like(squares)
     squares, vectors = squares[keep], vectors[:, keep]
+    vectors = turned_within(squares, vectors)
     sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
     vectors = vectors * np.where(sides == 0, 1.0, sides)
     return Walk(np.sqrt(squares), roots[:, None] * vectors, mean @ vectors)
+
+
+def turned_within(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """The eigenvectors of repeated eigenvalues (in falling order) in a basis of their own.
+
+    Any basis of them will do, and rounding would choose it.  Here each is the one that is largest
+    in some place, the places being those where what is left of all of them is largest.
+    """
+    out = vectors.copy()
+    for same in np.split(np.arange(len(values)), np.flatnonzero(np.diff(values) < -REPEATED) + 1):
+        if len(same) == 1:
+            continue
+        left, turn = vectors[:, same], np.empty((len(same), len(same)))
+        for j in range(len(same)):
+            sizes = np.einsum("ij,ij->i", left, left)
+            place = left[np.argmax(sizes >= (1.0 - AS_LARGE) * sizes.max())]
+            turn[:, j] = place / np.linalg.norm(place)
+            left = left - np.outer(left @ turn[:, j], turn[:, j])
+        out[:, same] = vectors[:, same] @ turn
+    return out
 
 
 def slow_first(

@@ -18,7 +18,7 @@ from dmkc import Gaussian, Linear, MultipleKernelClustering, Neighbours
 from dmkc.datasets import make_moons
 from dmkc.kernels import KernelSample, as_bank
 from dmkc.kernels.anchors import AffinityScan, NearAnchors
-from dmkc.kernels.neighbours import walk_of
+from dmkc.kernels.neighbours import turned_within, walk_of
 from dmkc.kernels.tiles import Scaling, Tiles, View
 from dmkc.scan.engine import ThreadEngine
 
@@ -155,6 +155,21 @@ def test_of_equal_anchors_distances_the_lower_number_is_first():
 def test_an_anchor_of_one_far_row_has_a_bounded_degree():
     gram = sp.csr_array(np.diag([1.0, 1.0, 1e-9]) / 2)
     assert np.abs(walk_of(gram, 3).values).max() < 100
+
+
+def test_rounding_does_not_choose_the_directions_of_separate_parts():
+    rng = np.random.default_rng(0)
+    vectors, _ = np.linalg.qr(rng.normal(size=(30, 5)))
+    values = np.array([0.9, 0.5, 0.5 - 1e-14, 0.5 - 2e-14, 0.2])
+    other = vectors.copy()
+    other[:, 1:4] = vectors[:, 1:4] @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    one, two = turned_within(values, vectors), turned_within(values, other)
+    np.testing.assert_allclose(one, two, atol=1e-12)
+    np.testing.assert_allclose(one.T @ one, np.eye(5), atol=1e-12)
+    projection = vectors[:, 1:4] @ vectors[:, 1:4].T
+    np.testing.assert_allclose(one[:, 1:4] @ one[:, 1:4].T, projection, atol=1e-12)
+    np.testing.assert_array_equal(one[:, [0, 4]], vectors[:, [0, 4]])
+    assert (np.abs(one[:, 1:4]).max(axis=0) == one[:, 1:4].max(axis=0)).all()
 
 
 @pytest.mark.parametrize("clusters", [2, 3])
