@@ -254,16 +254,15 @@ def test_a_fit_that_fails_closes_its_display(told):
 
 
 def test_a_thread_draws_and_leaves_with_the_display():
-    before, surface = threading.active_count(), Told()
+    before, surface = set(threading.enumerate()), Told()
     with display.shown_on(surface) as shown:
         shown.begin("waiting")
         while not surface.views:
             shown._over.wait(0.01)
     ended = len(surface.views)
-    for thread in threading.enumerate():
-        if getattr(thread, "_target", None) is not None and thread.daemon:
-            thread.join(timeout=2 * display.TICK_SECONDS)
-    assert len(surface.views) == ended and threading.active_count() <= before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=2 * display.TICK_SECONDS)
+    assert len(surface.views) == ended and not set(threading.enumerate()) - before
 
 
 def run_in_terminal(words, folder):

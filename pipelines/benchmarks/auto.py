@@ -28,6 +28,7 @@ import auto_shapes
 import selection_sets
 from auto_page import write_page
 from dmkc import AutoClustering
+from dmkc.metrics import accuracy
 from dmkc.scan.engine import one_blas_thread
 from dmkc.selection.families import fitted
 from dmkc.selection.judge import judge
@@ -56,6 +57,12 @@ def rand(y: np.ndarray, labels: Any) -> float:
     """Adjusted Rand index of rows that have a class."""
     known = y >= 0
     return float(adjusted_rand_score(y[known], np.asarray(labels)[known]))
+
+
+def matched(y: np.ndarray, labels: Any) -> float:
+    """Accuracy by the best matching, of the same rows; noise of a method is a cluster."""
+    known, numbers = y >= 0, np.unique(labels, return_inverse=True)[1]
+    return accuracy(y[known], numbers[known])
 
 
 def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -92,6 +99,7 @@ def whole(name: str) -> dict[str, Any]:
         model = AutoClustering(asked, random_state=0).fit(X)
         found["known" if asked == k else "open"] = {
             "index": rand(y, model.labels_),
+            "accuracy": matched(y, model.labels_),
             "seconds": time.perf_counter() - began,
             "clusters": model.n_clusters_,
             "verdict": model.verdict_,
@@ -109,6 +117,8 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
     others = np.load(folder / f"{file_name(name)}.peers.npz")
     indices = [rand(made["y"], c.labels) for c in made["candidates"]]
     found = judge(made["candidates"], made["X"], made["k"])
+    course = kept(folder / f"{file_name(name)}.whole.pkl", lambda: whole(name))
+    accuracies = [matched(made["y"], found.candidates[i].labels) for i in found.order]
     return {
         "is shape": name in auto_shapes.SHAPES,
         "is design": name in DESIGN,
@@ -117,7 +127,12 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
         "candidates": indices,
         "oracle": max(indices[i] for i in found.order),
         "peers": {key: rand(stored["y"], others[key]) for key in others.files},
-        **kept(folder / f"{file_name(name)}.whole.pkl", lambda: whole(name)),
+        **course,
+        "by accuracy": {
+            "oracle": max(accuracies),
+            "peers": {key: matched(stored["y"], others[key]) for key in others.files},
+            "known": {"index": course["known"]["accuracy"]},
+        },
     }
 
 

@@ -27,7 +27,10 @@ def views(tmp_path, monkeypatch):
     return [f"--view={name}" for name in ("pixels=pixels.zarr", "text=text.npy", "table=table.csv")]
 
 
-@pytest.mark.parametrize("method", ["auto", "mkc", "odm", "hmkkm", "kmeans", "planes", "spectral"])
+SLOW = pytest.param("hmkkm", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("method", ["auto", "mkc", "odm", SLOW, "kmeans", "planes", "spectral"])
 def test_fit_and_predict(views, method, capsys):
     words = ["fit", *views, "--method", method, "--seed", "0", "--truth", "y.npy", "--out", "run"]
     assert main([*words, "--quiet"]) == 0

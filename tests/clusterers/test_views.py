@@ -29,7 +29,7 @@ def tables(n=300, clusters=3, seed=0):
 @pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("clusters", [1, 2, 3])
 def test_every_method_takes_views(method, clusters, tmp_path):
-    X, _ = tables()
+    X, _ = tables(150)
     model = ESTIMATORS[method](clusters, random_state=0).fit(X)
     assert model.n_features_in_ == 72
     turned = {name: X[name] for name in ("noise", "wide", "narrow")}

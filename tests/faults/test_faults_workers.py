@@ -248,6 +248,7 @@ def test_a_long_wait_for_workers_is_said(monkeypatch):
         assert len(said) == 1
 
 
+@pytest.mark.slow  # Dask's client tries to reach the scheduler for half a minute
 def test_a_scheduler_that_is_gone_is_one_sentence_and_the_fit_resumes(monkeypatch, tmp_path):
     X = np.random.default_rng(0).normal(size=(600, 3))
     model = dmkc.KMeans(3, random_state=0)
