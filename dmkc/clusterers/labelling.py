@@ -20,7 +20,7 @@ from dmkc.compiled import compiled
 from dmkc.data import BlockRows, Lazy, RowRecord, Rows
 from dmkc.data.rows import scan_width
 from dmkc.kernels import FeatureMap
-from dmkc.scan.base import LeafMap
+from dmkc.scan.base import LeafMap, MappedAnswer
 from dmkc.scan.cuts import Affine
 from dmkc.scan.engine import Block, ThreadEngine, load, metered, one_blas_thread
 from dmkc.scan.grid import Grid
@@ -166,11 +166,8 @@ class Pipeline:
         n = rows.shape[0]
         # sparse rows need a large product for every call, dense ones nothing
         step = n if sp.issparse(rows) else self.plan.leaf_rows
-        room = self.plan.room(min(n, step))
         with one_blas_thread():
-            leaves = (self.plan(rows[i : i + step], room) for i in range(0, n, step))
-            parts = [self.answer(record) for record in leaves]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+            return MappedAnswer(self.plan, self.answer, step)(rows)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmkc.data import BlockRows, RowRecord
-from dmkc.scan.base import LeafMap, MappedScan, Scan
+from dmkc.scan.base import LeafMap, MappedAnswer, MappedScan, Scan
 from dmkc.scan.cuts import Affine, CutRequest
 from dmkc.scan.engine import Block, Engine, Make, one_blas_thread
 from dmkc.scan.grid import Grid, Node
@@ -92,7 +92,7 @@ class SpreadRows(RowSet):
 
     def collect(self, func: Make, name: str) -> np.ndarray:
         self.n_scans += 1
-        whole = func if self.make is None else Composed(self.make, func)
+        whole = func if self.make is None else MappedAnswer(self.make, func, self.grid.leaf_rows)
         return np.concatenate(self.engine.collect(whole, self.blocks, name))
 
 

@@ -8,7 +8,7 @@ neighbouring ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -96,6 +96,24 @@ class MappedScan(Scan):
 
     def merge(self, left: Node, right: Node) -> Node:
         return self.scan.merge(left, right)
+
+
+@dataclass(frozen=True)
+class MappedAnswer:
+    """An answer for every row of a block, from rows that are first mapped leaf by leaf.
+
+    Here, too, all leaves are made in the same place, so answers must not be views of them.
+    """
+
+    make: LeafMap
+    answer: Callable[[Any], np.ndarray]
+    leaf_rows: int
+
+    def __call__(self, rows: BlockRows) -> np.ndarray:
+        room = self.make.room(min(self.leaf_rows, rows.shape[0]))
+        mapped = (self.make(leaf, room) for leaf, _ in leaves(rows, 0, self.leaf_rows))
+        parts = [self.answer(record) for record in mapped]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class LeafScan(Scan):

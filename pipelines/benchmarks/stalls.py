@@ -45,15 +45,17 @@ HEAVY = (
     "normal 30 20 25",
 )
 """Generated rows without clusters, many of them with heavy tails."""
-NAMES = [*SETS, *HEAVY]
+LARGE = ("normal 1000000 20 2", "cauchy 1000000 20 2", "ringnorm 1000000 20 2")
+"""The same and two real clusters, for `LARGE_METHODS` alone: does the master keep up?"""
+LARGE_METHODS = ("mkc", "skmmc")
+NAMES = [*SETS, *HEAVY, *LARGE]
 ABOUT = """
 Sets are {n_real} of those of [all-methods.md](all-methods.md), at most 2,000 rows of each, and
 {n_made} generated ones: rows without clusters (kind, rows, columns, clusters asked for),
-most of them with heavy tails.  A fit
-was stopped after {limit:g} s and counts as that long.  **certified**: the gap of the last convex
-problem is at most 0.01, or the fit says that it converged.  **master**: seconds in the conic
-solver; masters that begin from the one before are not among them.  Both versions run in turns, on
-{cores} core(s) each.
+most of them with heavy tails.  A fit was stopped after {limit:g} s and counts as that long.
+**certified**: the gap of the last convex problem is at most 0.01, or the fit says that it
+converged.  **master**: seconds of the coordinator in masters and Newton's steps.  Both versions
+run in turns, on {cores} core(s) each.
 """.strip()
 
 
@@ -97,8 +99,9 @@ class Version:
 
 def cases(names: Sequence[str], methods: Sequence[str]) -> Iterator[Cell]:
     for name in names:
-        for method in methods:
-            for scale in ("default", "raw"):
+        large = name in LARGE
+        for method in methods if not large else [m for m in methods if m in LARGE_METHODS]:
+            for scale in ("default",) if large else ("default", "raw"):
                 for price in PRICES if method in PRICED else PRICES[:1]:
                     yield {"set": name, "method": method, "scale": scale, "C": price}
 
@@ -135,17 +138,19 @@ def write_page(cells: Cells, versions: Sequence[str], options: argparse.Namespac
     for method in (*PRICED, *PRICELESS, "all"):
         for version in versions:
             where = {} if method == "all" else {"method": method}
-            some = [c for c in cells.where(version=version, **where) if c["set"] in options.sets]
+            here = set(options.sets) - set(LARGE)
+            some = [c for c in cells.where(version=version, **where) if c["set"] in here]
             if some:
                 rows.append([method, version, *summary(some)])
     for version in versions:
-        some = sorted(cells.where(version=version), key=lambda c: -c.get("seconds", 0))[:10]
+        some = [c for c in cells.where(version=version) if c["set"] not in LARGE]
+        some = sorted(some, key=lambda c: -c.get("seconds", 0))[:10]
         worst += [
             [version, c["set"], c["method"], c["scale"], c["C"], f"{c.get('seconds', 0):.1f}",
              c.get("scans", ""), f"{c.get('master', 0):.1f}", c.get("gap") or c.get("failed", "")]
             for c in some
         ]  # fmt: skip
-    names = {c["set"] for c in cells.found.values()}
+    names = {c["set"] for c in cells.found.values()} - set(LARGE)
     methods = [m for m in (*PRICED, *PRICELESS) if cells.where(method=m)]
     failed = [c for c in cells.found.values() if c.get("failed", "too long") != "too long"]
     parts = [
@@ -161,6 +166,7 @@ def write_page(cells: Cells, versions: Sequence[str], options: argparse.Namespac
             ("version", "set", "method", "columns", "C", "seconds", "scans", "master, s", "gap"),
             worst,
         ),
+        *large_parts(cells, versions),
         "## Fits that failed\n\n"
         + (
             "\n".join(
@@ -180,6 +186,28 @@ def write_page(cells: Cells, versions: Sequence[str], options: argparse.Namespac
         parts,
         stored,
     )
+
+
+def large_parts(cells: Cells, versions: Sequence[str]) -> list[str]:
+    """Masters beside scans at a million rows, if such fits were made."""
+    rows = []
+    for version in versions:
+        for name in LARGE:
+            for c in cells.where(version=version, set=name):
+                done, whole = "failed" not in c, c.get("seconds", np.nan)
+                master = c["master"] if done else np.nan
+                rows.append(
+                    [version, name, c["method"], c["C"], f"{whole:.1f}", c.get("scans", ""),
+                     f"{master:.2f}", f"{master / max(whole - master, 1e-9):.2f}",
+                     ("yes" if certified(c) else "no") if done else c["failed"]]
+                )  # fmt: skip
+    if not rows:
+        return []
+    header = (
+        "version", "set", "method", "C", "seconds", "scans", "master, s", "master / the rest",
+        "certified",
+    )  # fmt: skip
+    return ["## A million rows: the master beside the scans\n\n" + table(header, rows)]
 
 
 def main() -> None:

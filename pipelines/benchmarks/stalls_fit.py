@@ -18,18 +18,20 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 ROWS = 2000
-GENERATED = ("normal", "cauchy", "lognormal", "student")
+GENERATED = ("normal", "cauchy", "lognormal", "student", "ringnorm")
 MASTERS = (
-    "dmkc.clusterers.margin.bundle",
-    "dmkc.clusterers.margin.cccp",
-    "dmkc.clusterers.margin.pursuit",
+    "dmkc.clusterers.margin.bundle:Bundle.solve",
+    "dmkc.clusterers.margin.newton:NewtonPath.steps",
+    "dmkc.clusterers.margin.cccp:_Bundle.solve",
 )
-"""Modules that call the solver of the master by name, in one version or another."""
+"""What solves the small problems of the coordinator, in one version or another."""
 
 
 def rows_of(name: str) -> tuple[np.ndarray, int]:
     """Rows and the number of their clusters."""
-    if name.split()[0] in GENERATED:
+    if name.split()[0] in GENERATED and " " in name:
+        from dmkc.datasets import make_ringnorm
+
         kind, n, d, k = name.split()
         rng, shape = np.random.default_rng(0), (int(n), int(d))
         draws = {
@@ -37,6 +39,7 @@ def rows_of(name: str) -> tuple[np.ndarray, int]:
             "cauchy": lambda: rng.standard_cauchy(shape),
             "lognormal": lambda: rng.lognormal(size=shape),
             "student": lambda: rng.standard_t(2, shape) * np.exp(rng.normal(size=shape[1]) * 3),
+            "ringnorm": lambda: make_ringnorm(shape[0], seed=0, chunks=None)[0],
         }
         return draws[kind](), int(k)
     import all_methods_sets
@@ -54,9 +57,12 @@ class Fits:
         self.known: Any = ESTIMATORS
         self.master, self.calls = 0.0, 0
         for place in MASTERS:
-            there: Any = importlib.util.find_spec(place) and importlib.import_module(place)
-            if hasattr(there, "solve"):
-                there.solve = self.metered(there.solve)
+            module, _, name = place.partition(":")
+            owner, name = name.split(".")
+            there = importlib.util.find_spec(module) and importlib.import_module(module)
+            if hasattr(there, owner):
+                kind: Any = getattr(there, owner)
+                setattr(kind, name, self.metered(getattr(kind, name)))
 
     def metered(self, solve: Any) -> Any:
         def timed(*given: Any) -> Any:

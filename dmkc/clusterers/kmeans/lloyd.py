@@ -33,6 +33,8 @@ from dmkc.scan.requests import ScanRequest
 
 ROUNDS = 5
 """Rounds of oversampling of k-means||, each of twice as many rows as there are clusters."""
+SEED_ROWS, SEED_BYTES = 30, 8 << 20
+"""k-means++ looks at this many rows a cluster at least, and at as many as have these bytes."""
 
 
 def held_points(rows: np.ndarray, weights: np.ndarray) -> SampleRows:
@@ -165,9 +167,16 @@ def inertia_of(run: Run) -> float:
 
 
 def seeded(rows: np.ndarray, weights: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """k rows by k-means++ (greedy, as in scikit-learn) from rows in memory."""
+    """k rows by k-means++ (greedy, as in scikit-learn) from rows in memory.
+
+    Of wide rows it looks at fewer: it goes over all of them k times, which is slow outside caches.
+    """
     rows, weights, *_ = distinct_rows(rows, weights)
     rows, weights = rows[weights > 0], weights[weights > 0]
+    few = max(SEED_ROWS * k, SEED_BYTES // (8 * rows.shape[1]))
+    if len(rows) > few:
+        some = np.linspace(0, len(rows) - 1, few).astype(int)
+        rows, weights = rows[some], weights[some]
     if len(rows) < k:
         return rows[np.arange(k) % len(rows)]
     centres, _ = kmeans_plusplus(rows, k, sample_weight=weights, random_state=seed % 2**32)

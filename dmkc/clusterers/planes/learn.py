@@ -59,6 +59,9 @@ MOST_OF_PULL = 0.5
 """The same share where there are far more features than rows."""
 SECONDS_PER_PRODUCT, SECONDS_PER_SWEEP, SECONDS_PER_MASTER = 2e-10, 3e-9, 1e-6
 """Cost of a pass: per product of a Gram matrix, per number read, per squared weight of a bundle."""
+HEAVY, HEAT = 1e9, 2
+"""Where a pass for all starts has more products than this, the race is over
+after so many rounds."""
 
 
 @dataclass(frozen=True)
@@ -278,13 +281,21 @@ def learn_planes(
     if np.isnan(settings.c2):
         share = share_of_pull(features.offsets[-1], prepared.rows.n_rows)
         settings = replace(settings, c2=share * pull_of(prepared, features, settings, starts))
-    first, labelings = on_sample(prepared, features, settings, starts, progress)
-    then = None
-    if not prepared.sample_is_all:
-        then = from_fits(features, prepared.all_rows, settings, progress)
-    found = race(labelings, first, then, cost_of)
+    heavy = len(starts) > 1 and len(starts) * products_of(settings, features, prepared) > HEAVY
+    heat = replace(settings, course=replace(settings.course, max_iter=HEAT)) if heavy else settings
+    first, labelings = on_sample(prepared, features, heat, starts, progress)
+    found = race(labelings, first, None, cost_of)
+    rest = [prepared.sample] if heavy and found.value.reason == MAX_ITER_REACHED else []
+    for rows in rest if prepared.sample_is_all else [*rest, prepared.all_rows]:
+        (found,) = from_fits(features, rows, settings, progress).run([found])
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
+
+
+def products_of(settings: PlaneSettings, features: PlaneFeatures, prepared: Prepared) -> float:
+    """Products of one pass over the sample that forms all Gram matrices of a step."""
+    columns = min(int(features.offsets[-1]), WHOLE)
+    return float(len(prepared.positions) * (settings.n_clusters - 1) * columns**2)
 
 
 def on_sample(
