@@ -7,7 +7,7 @@ never on chunks, workers or scheduler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -148,23 +148,6 @@ class Prepared:
     @property
     def sample_is_all(self) -> bool:
         return self.all_rows is self.sample
-
-    def of_sample(self, which: np.ndarray) -> Prepared:
-        """Some of the sampled rows alone, each of weight 1, under the same features."""
-        sample = self.sample.of_weight_one(which)
-        return replace(
-            self,
-            survey=replace(
-                self.survey,
-                sample=self.survey.sample[which],
-                sample_weights=np.ones(len(which)),
-            ),
-            positions=self.positions[which],
-            standardised=self.standardised[which],
-            sample=sample,
-            all_rows=sample,
-            context=None,
-        )
 
 
 def prepare(

@@ -145,7 +145,3 @@ class SampleRows(RowSet):
         labels = np.stack(labelings, axis=1).astype(np.int32)
         asked = [GivenLabels(column) for column in range(len(labelings))]
         return SampleRows(replace(self.record, labels=labels), self.leaf_rows), asked
-
-    def of_weight_one(self, which: np.ndarray) -> SampleRows:
-        """Some of the rows, each of weight 1."""
-        return SampleRows(replace(self.record[which], weights=None), self.leaf_rows)

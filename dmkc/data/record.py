@@ -17,8 +17,8 @@ from dmkc.typing import PerRow
 
 BlockRows: TypeAlias = "np.ndarray | sp.csr_array | RowRecord"
 """The rows of a block, bare or as a record."""
-MOST_WEIGHT = 1e100
-"""Weights within this, and its inverse, can be summed and multiplied with squares."""
+MOST_WEIGHT = 1e30
+"""Weights within this, and its inverse, can be summed and multiplied in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,16 @@ def _bytes_of(part: Any) -> int:
 def as_record(values: Any) -> RowRecord:
     """Rows as a record; bare rows have nothing else."""
     return values if isinstance(values, RowRecord) else RowRecord(values)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Values or records of consecutive rows, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    if not isinstance(parts[0], RowRecord):
+        return np.concatenate(parts)
+    columns = zip(*(part._parts() for part in parts), strict=True)
+    return RowRecord(*(None if c[0] is None else np.concatenate(c) for c in columns))
 
 
 def split_weights(values: Any) -> tuple[Any, np.ndarray | None]:

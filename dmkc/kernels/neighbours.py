@@ -37,6 +37,8 @@ NOISE = 1e-7
 """Directions with less than this part of the largest variance are noise."""
 REPEATED = 1e-9
 """Variances that differ by less than this are the same, as those of separate parts of a graph."""
+EVEN = 1e-9
+"""A sum of cubes of a vector of length 1 that may be rounding."""
 AS_LARGE = 1e-6
 """Numbers count as the largest up to this part of it, so that rounding does not choose."""
 
@@ -256,18 +258,39 @@ def walk_of(mean_products: Any, dimensions: int) -> Walk:
     roots = np.where(used, 1.0 / np.sqrt(np.where(used, bounded, 1.0)), 0.0)
     mean = degrees * roots
     centred = gram * roots * roots[:, None] - np.outer(mean, mean)
-    p = len(gram)
-    low = max(0, p - min(dimensions, p))
-    squares, vectors = eigh((centred + centred.T) / 2, subset_by_index=[low, p - 1])
-    squares, vectors = squares[::-1], vectors[:, ::-1]
+    squares, vectors = _leading((centred + centred.T) / 2, dimensions)
     keep = squares > NOISE * max(squares[0], NOISE)
     if not keep.any():  # all rows have the same neighbours
         keep[0], squares = True, np.ones_like(squares)
     squares, vectors = squares[keep], vectors[:, keep]
-    vectors = turned_within(squares, vectors)
-    sides = np.sign((vectors**3).sum(axis=0))  # eigenvectors have no sign of their own
-    vectors = vectors * np.where(sides == 0, 1.0, sides)
-    return Walk(np.sqrt(squares), roots[:, None] * vectors, mean @ vectors)
+    vectors = turned_within(squares, vectors)[:, :dimensions]
+    vectors = vectors * _sides(vectors)
+    return Walk(np.sqrt(squares[:dimensions]), roots[:, None] * vectors, mean @ vectors)
+
+
+def _leading(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The leading eigenvalues, falling, and their eigenvectors: so many, and all that repeat the
+    last of these, or rounding would choose among them."""
+    p = len(matrix)
+    found = min(count, p)
+    while True:
+        values, vectors = eigh(matrix, subset_by_index=[p - found, p - 1])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        last = values[min(count, p) - 1]
+        if found == p or last <= REPEATED or values[-1] < last - REPEATED:
+            return values, vectors
+        found = min(2 * found, p)
+
+
+def _sides(vectors: np.ndarray) -> np.ndarray:
+    """The sign that each vector gets, since eigenvectors have none of their own.
+
+    Where the sum of its cubes is 0 but for rounding, its first large entry decides.
+    """
+    cubes, sizes = (vectors**3).sum(axis=0), np.abs(vectors)
+    first = np.argmax(sizes >= (1.0 - AS_LARGE) * sizes.max(axis=0), axis=0)
+    entry = vectors[first, np.arange(vectors.shape[1])]
+    return np.where(np.where(np.abs(cubes) > EVEN, cubes, entry) < 0, -1.0, 1.0)
 
 
 def turned_within(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from dmkc.data import BlockRows, RowRecord, as_record
+from dmkc.data.record import joined
 from dmkc.scan.grid import Node, fold_leaves
 
 
@@ -100,20 +101,20 @@ class MappedScan(Scan):
 
 @dataclass(frozen=True)
 class MappedAnswer:
-    """An answer for every row of a block, from rows that are first mapped leaf by leaf.
+    """What is made of every row of a block, from rows that are first mapped leaf by leaf.
 
     Here, too, all leaves are made in the same place, so answers must not be views of them.
     """
 
     make: LeafMap
-    answer: Callable[[Any], np.ndarray]
+    answer: Callable[[Any], Any]
+    """From a leaf to a value for every row, or to a record."""
     leaf_rows: int
 
-    def __call__(self, rows: BlockRows) -> np.ndarray:
+    def __call__(self, rows: BlockRows) -> Any:
         room = self.make.room(min(self.leaf_rows, rows.shape[0]))
         mapped = (self.make(leaf, room) for leaf, _ in leaves(rows, 0, self.leaf_rows))
-        parts = [self.answer(record) for record in mapped]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined([self.answer(record) for record in mapped])
 
 
 class LeafScan(Scan):

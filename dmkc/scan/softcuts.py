@@ -123,10 +123,12 @@ class SoftCutScan(StackedModels, SharedScan[list[SoftCutSums]]):
             )
             sums += mask @ tile
             for square, p in zip(squares, curved, strict=True):
-                square += self._square(tile, bend[p], first + start, int(p))
+                square += self._square(tile, weights, bend[p], first + start, int(p))
         return sums, squares, scalars, label_hashes
 
-    def _square(self, tile: np.ndarray, bend: np.ndarray, first: int, p: int) -> np.ndarray:
+    def _square(
+        self, tile: np.ndarray, weights: np.ndarray, bend: np.ndarray, first: int, p: int
+    ) -> np.ndarray:
         """Half of the matrix: the upper triangle.
 
         In float64: what follows on the coordinator would magnify rounding errors.
@@ -136,7 +138,7 @@ class SoftCutScan(StackedModels, SharedScan[list[SoftCutSums]]):
         here = here[bend[here] * self.widths[p] > FLAT]
         rows = np.ones((len(here), tile.shape[1] + 1))
         rows[:, :-1] = tile[here]
-        rows *= np.sqrt(stride * bend[here])[:, None]
+        rows *= np.sqrt(stride * weights[here].astype(np.float64) * bend[here])[:, None]
         return dsyrk(1.0, rows.T) if len(here) else np.zeros((rows.shape[1], rows.shape[1]))
 
     def unpack(self, node: Node) -> list[list[SoftCutSums]]:
@@ -156,7 +158,10 @@ class SoftCutScan(StackedModels, SharedScan[list[SoftCutSums]]):
 def _soft_masks(
     scores, weight, n_labels, owner, widths, curved, first_row, mask, bend, scalars, label_hashes
 ):  # pragma: no cover - compiled
-    """Signed masks of a tile from its scores, the curvature of its rows, and the scalar sums."""
+    """Signed masks of a tile from its scores, the curvature at its rows, and the scalar sums.
+
+    Curvature is that of rows of weight 1.
+    """
     n = scores.shape[1]
     hashes = row_hashes(first_row, n)
     for p in range(owner.shape[0]):
@@ -166,7 +171,7 @@ def _soft_masks(
             short = 1.0 - z * float(own[i])
             fall = np.exp(-abs(short) / width)
             part = 1.0 / (1.0 + fall) if short > 0 else fall / (1.0 + fall)
-            bend[p, i] = weight[i] * part * (1.0 - part) / width
+            bend[p, i] = part * (1.0 - part) / width
             if not curved[p]:
                 part = 1.0 if short > TIE else 0.0
             mask[p, i] = weight[i] * z * part

@@ -278,7 +278,7 @@ def _dense(values: Any) -> np.ndarray:
 
 def _weights(kind: str, n: int, rng: Any) -> Any:
     values = 0.5 + rng.random(n)
-    factors = {"some zero": 0.0, "negative": -1.0, "NaN": np.nan, "huge": 1e90, "tiny": 1e-90}
+    factors = {"some zero": 0.0, "negative": -1.0, "NaN": np.nan, "huge": 1e29, "tiny": 1e-29}
     values[: n // 2] *= factors.get(kind, 1.0)
     others = {"none": None, "ones": np.ones(n), "all zero": np.zeros(n), "short": values[1:]}
     return (others | {"text": ["a"] * n}).get(kind, values)

@@ -44,6 +44,17 @@ def test_an_adaptive_threshold_is_found_or_given_up_after_few_scans(kind, C):
     assert model.n_scans_ <= 400
 
 
+@pytest.mark.parametrize("weight", [1e-8, 1e8])
+def test_the_unit_of_the_weights_does_not_make_a_problem_harder(weight):
+    X = np.random.default_rng(0).standard_t(1.2, (400, 5))
+    settings = {"C": 1e5, "init": "k-means", "scale": None, "random_state": 0}
+    plain = MultipleKernelClustering(2, **settings).fit(X)
+    same = MultipleKernelClustering(2, **settings).fit(X, sample_weight=np.full(400, weight))
+    assert plain.converged_
+    assert same.converged_
+    assert same.objective_ == pytest.approx(plain.objective_, rel=1e-2)
+
+
 @pytest.mark.parametrize("kind", DRAWS)
 def test_many_clusters_at_a_high_price_end_after_a_bounded_number_of_scans(kind, monkeypatch):
     monkeypatch.setattr(cccp, "ALL_STEPS_OF_SEVERAL", 60)

@@ -172,6 +172,18 @@ def test_rounding_does_not_choose_the_directions_of_separate_parts():
     assert (np.abs(one[:, 1:4]).max(axis=0) == one[:, 1:4].max(axis=0)).all()
 
 
+@pytest.mark.parametrize("parts", [3, 8, 12])
+def test_more_separate_parts_than_directions_are_the_same_for_weights_and_repeated_rows(parts):
+    rng = np.random.default_rng(parts)
+    y = np.arange(180) % parts
+    X = 100.0 * rng.normal(size=(parts, 3))[y] + rng.normal(size=(180, 3))
+    weights = rng.integers(1, 4, 180)
+    model = dmkc.SpectralClustering(2, random_state=0)
+    one = model.fit(X, sample_weight=weights).labels_
+    two = model.fit(np.repeat(X, weights, axis=0)).labels_
+    assert adjusted_rand_score(np.repeat(one, weights), two) == 1.0
+
+
 @pytest.mark.parametrize("clusters", [2, 3])
 @pytest.mark.parametrize("method", KERNEL_METHODS)
 def test_every_method_takes_it(method, clusters, tmp_path):

@@ -33,7 +33,7 @@ from dmkc.clusterers.starts import GIVEN_MODEL
 from dmkc.kernels.unit import Embedding
 from dmkc.progress import Progress
 from dmkc.scan.assign import PLAIN
-from dmkc.scan.base import LeafMap
+from dmkc.scan.base import LeafMap, MappedAnswer
 
 KMEANS_STEPS = 300
 TOLERANCE = 1e-6
@@ -81,20 +81,21 @@ def embedded_points(
 
     They are held where they are if they fit in memory, else made anew on every scan.
     """
-    make: LeafMap = Embedded(embedding)
+    embedded = Embedded(embedding)
     if isinstance(rows, SampleRows):
         rows.n_scans += 2
         few, weights = embedding(rows.record), rows.weights
         return held_points(few, weights), mean_square_of(few, weights)
     assert isinstance(rows, SpreadRows)
-    if rows.make is not None:
-        make = Composed(rows.make, make)
+    first, leaf_rows = rows.make, rows.grid.leaf_rows
     width, double = embedding.n_dimensions, np.dtype(np.float64)
-    held = 0 if rows.make is not None else rows.width * rows.dtype.itemsize
+    held = 0 if first is not None else rows.width * rows.dtype.itemsize
     if rows.n_rows * (8 * width + held) <= rows.engine.memory:
         rows.n_scans += 1
-        blocks = rows.engine.hold(make, rows.blocks, "embedding")
+        whole = embedded if first is None else MappedAnswer(first, embedded, leaf_rows)
+        blocks = rows.engine.hold(whole, rows.blocks, "embedding")
         return SpreadRows(rows.engine, rows.grid, blocks, width, double, None), mean_square
+    make: LeafMap = embedded if first is None else Composed(first, embedded)
     return SpreadRows(rows.engine, rows.grid, rows.blocks, width, double, make), mean_square
 
 
