@@ -87,8 +87,8 @@ class KernelModel:
 
     def affines(self) -> list[Affine]:
         """The scores on raw columns."""
-        pairs = zip(self.weights, self.biases, strict=True)
-        return [self.features.to_stored(v, float(b)) for v, b in pairs]
+        w, b = self.features.each_to_stored(self.weights, self.biases)
+        return [Affine(one, float(bias)) for one, bias in zip(w, b, strict=True)]
 
     def reordered(self, shares: np.ndarray, rows: Rows) -> KernelModel:
         """The same clusters numbered by decreasing size, ties by first row."""
@@ -143,9 +143,8 @@ class KernelModel:
         size = np.linalg.norm(self.weights, axis=1)
         unit = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
         far = np.where(size > 0, self.biases * unit, np.finfo(np.float32).max)
-        pairs = zip(self.weights * unit[:, None], far, strict=True)
-        affines = [self.features.to_stored(v, float(b)) for v, b in pairs]
-        return Scorer.of(affines, self.features.plan.dtype)
+        w, b = self.features.each_to_stored(self.weights * unit[:, None], far)
+        return Scorer(w.astype(self.features.plan.dtype), b.astype(self.features.plan.dtype))
 
     def _scorer(self) -> Scorer:
         affines = self.affines() or [Affine(np.zeros(self.features.plan.width), -1.0)]
@@ -209,9 +208,7 @@ class ScoreSpace:
 
     def scores(self, weights: np.ndarray, biases: np.ndarray) -> Scores:
         """Scores on raw columns, from a row of feature weights and a bias for each."""
-        pairs = zip(weights, biases, strict=True)
-        parts = [self.features.to_stored(v, float(b)) for v, b in pairs]
-        return Scores(np.stack([a.w for a in parts]), np.array([a.b for a in parts]))
+        return Scores(*self.features.each_to_stored(weights, biases))
 
     def model(
         self, weights: np.ndarray, biases: np.ndarray, kernel_weights: np.ndarray

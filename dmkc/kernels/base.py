@@ -40,8 +40,8 @@ class StoredMap(ABC):
         """Weights on stored values (their first axis) that do what these do on features."""
 
     def back_exactly(self, weights: np.ndarray) -> np.ndarray:
-        """The same for one vector, in bits that depend on the numbers alone."""
-        return self.back(weights)
+        """The same for a line of weights each, in bits that depend on the numbers alone."""
+        return self.back(weights.T).T
 
     @abstractmethod
     def then(self, projection: np.ndarray) -> StoredMap:
@@ -111,7 +111,7 @@ class Matrix(StoredMap):
         return self.values @ weights
 
     def back_exactly(self, weights: np.ndarray) -> np.ndarray:
-        return products(self.values, weights)
+        return products(self.values, np.ascontiguousarray(weights))
 
     def then(self, projection: np.ndarray) -> StoredMap:
         return Matrix(self.values @ projection)

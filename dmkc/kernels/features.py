@@ -70,23 +70,31 @@ class FeatureMap:
 
     def to_stored(self, v: np.ndarray, b: float) -> Affine:
         """The model v.Phi(x) + b as a score on stored values."""
-        w = np.zeros(self.plan.width)
-        bias = float(b)
+        w, bias = self.each_to_stored(v[None, :], np.array([float(b)]))
+        return Affine(w[0], float(bias[0]))
+
+    def each_to_stored(self, v: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of a model a line."""
+        w, bias = np.zeros((len(v), self.plan.width)), np.array(b, dtype=np.float64)
         edges = self.offsets
         for k, start, stop in self._slices():
-            part = self.scale[k] * v[edges[k] : edges[k + 1]]
-            w[start:stop] = self.maps[k].back_exactly(part)
-            bias -= float(products(self.mean[k][None, :], part)[0])
-        return Affine(w, bias)
+            part = np.ascontiguousarray(self.scale[k] * v[:, edges[k] : edges[k + 1]])
+            w[:, start:stop] = self.maps[k].back_exactly(part)
+            bias -= products(self.mean[k][None, :], part)[:, 0]
+        return w, bias
 
     def slope(self, row_sum: np.ndarray, weight: float) -> np.ndarray:
         """The sum of features from the sum of stored values over rows of total `weight`."""
-        return np.concatenate(
-            [
-                self.scale[k] * (self.maps[k].forward(row_sum[a:b]) - weight * self.mean[k])
-                for k, a, b in self._slices()
-            ]
-        )
+        return self.slopes(row_sum[None, :], np.array([weight]))[0]
+
+    def slopes(self, row_sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The same of several sums, a line each."""
+        parts = [
+            self.scale[k]
+            * (self.maps[k].forward(row_sums[:, a:b]) - weights[:, None] * self.mean[k])
+            for k, a, b in self._slices()
+        ]
+        return np.concatenate(parts, axis=1)
 
     def squares(self, row_square: np.ndarray, row_sum: np.ndarray, weight: float) -> np.ndarray:
         """The sum of outer products of features from the same sums of stored values."""

@@ -29,18 +29,19 @@ def standardise(rows, shift, factor, out, squares):  # pragma: no cover - compil
 
 
 @compiled
-def products(rows, vector):  # pragma: no cover - compiled
-    """Inner products of some rows with a vector.
+def products(rows, vectors):  # pragma: no cover - compiled
+    """Inner products of some rows with each of some vectors, a line for every vector.
 
     The bits depend on the numbers alone.  Those of a BLAS may depend on where in memory the
     arrays happen to lie, and a model that was loaded lies elsewhere than the one that was stored.
     """
-    out = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            total += rows[i, j] * vector[j]
-        out[i] = total
+    out = np.empty((vectors.shape[0], rows.shape[0]))
+    for k in range(vectors.shape[0]):
+        for i in range(rows.shape[0]):
+            total = 0.0
+            for j in range(rows.shape[1]):
+                total += rows[i, j] * vectors[k, j]
+            out[k, i] = total
     return out
 
 

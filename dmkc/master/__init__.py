@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmkc.master.active import solve_from
+from dmkc.master.active import more_products, solve_from
 from dmkc.master.adaptive import barely_separated
 from dmkc.master.dual import solve
 from dmkc.master.problem import (
@@ -22,6 +22,7 @@ __all__ = [
     "MasterSolverError",
     "barely_separated",
     "kernel_weights",
+    "more_products",
     "regulariser",
     "solve",
     "solve_from",

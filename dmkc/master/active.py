@@ -50,10 +50,13 @@ LARGEST_GAP = 1e-6
 """Relative gap between the primal and the dual value up to which a solution is of use."""
 
 
-def solve_from(problem: MasterProblem, multipliers: np.ndarray) -> MasterSolution | None:
+def solve_from(
+    problem: MasterProblem, multipliers: np.ndarray, grams: np.ndarray | None = None
+) -> MasterSolution | None:
     """The solution near some multipliers; None where this way does not lead to it.
 
-    `problem` has been checked, and its weights are a smooth function of the multipliers.
+    `problem` has been checked, and its weights are a smooth function of the multipliers.  `grams`
+    are the inner products of its slopes (`more_products`), where they are known.
     """
     if problem.norm == 1 and len(problem.offsets) > 2:
         return None
@@ -61,25 +64,46 @@ def solve_from(problem: MasterProblem, multipliers: np.ndarray) -> MasterSolutio
     if not start.any():
         start = feasible_multipliers(problem, np.full(len(start), problem.C / len(start)))
     try:
-        found = _ActiveSet.of(problem, start).solve()
+        known = more_products(problem, np.zeros((0, 0, 0))) if grams is None else grams
+        found = _ActiveSet.of(problem, start, known).solve()
     except np.linalg.LinAlgError:
         return None
     return None if found is None else _recovered(problem, *found)
 
 
-def curve(grams: np.ndarray, y: np.ndarray, norm: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient and Hessian of the dual's quadratic part."""
+def more_products(problem: MasterProblem, known: np.ndarray) -> np.ndarray:
+    """Inner products of the cuts' centred slopes, one matrix for every kernel.
+
+    Those of the first cuts with each other are `known`.
+    """
+    slopes, old, n = centred_slopes(problem), known.shape[1], len(problem.cuts.loss)
+    grams = np.empty((len(problem.offsets) - 1, n, n))
+    for gram, (a, b) in zip(grams, pairwise(problem.offsets), strict=True):
+        part = slopes[:, a:b]
+        gram[old:] = part[old:] @ part.T
+        gram[:old, old:] = gram[old:, :old].T
+    if old:
+        grams[:, :old, :old] = known
+    return grams
+
+
+def curve(
+    grams: np.ndarray, y: np.ndarray, norm: float, some: np.ndarray | slice = slice(None)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient of the dual's quadratic part, and the Hessian of some of its entries."""
     star = 1.0 if len(grams) == 1 else conjugate(norm)  # one kernel: no choice
     pulls = grams @ y
     squares = np.maximum(pulls @ y, 0.0)
     total = max(float(np.linalg.norm(squares, star)), 1e-300)
     ratio = squares / total
     beta = ratio ** (star - 1) if star > 1 else np.ones_like(ratio)
-    hessian = np.tensordot(beta, grams, axes=1)
+    part = grams[:, some][:, :, some]
+    hessian = np.tensordot(beta, part, axes=1)
     if star > 1:
         with np.errstate(divide="ignore", invalid="ignore"):
             bend = np.diag(np.where(ratio > 0, ratio ** (star - 2), 0.0)) - np.outer(beta, beta)
-        hessian += 2 * (star - 1) / total * pulls.T @ bend @ pulls
+        few = pulls[:, some]
+        hessian += 2 * (star - 1) / total * few.T @ bend @ few
     return beta @ pulls, hessian
 
 
@@ -96,10 +120,8 @@ class _ActiveSet:
     x: np.ndarray
 
     @classmethod
-    def of(cls, problem: MasterProblem, multipliers: np.ndarray) -> _ActiveSet:
-        slopes, cuts = centred_slopes(problem), problem.cuts
-        grams = np.stack([slopes[:, a:b] @ slopes[:, a:b].T for a, b in pairwise(problem.offsets)])
-        n = len(cuts.loss)
+    def of(cls, problem: MasterProblem, multipliers: np.ndarray, grams: np.ndarray) -> _ActiveSet:
+        cuts, n = problem.cuts, len(problem.cuts.loss)
         settled = problem.bias and problem.balance is not None
         has_sign = problem.bias and problem.balance != 0
         sides = 2 if settled and has_sign else 0
@@ -151,12 +173,13 @@ class _ActiveSet:
     def _slope(self, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of the objective, and the curvature of the free entries."""
         n = len(self.problem.cuts.loss)
-        pull, bend = curve(self.grams, self.x[:n], self.problem.norm)
+        some = np.flatnonzero(free[:n])
+        pull, bend = curve(self.grams, self.x[:n], self.problem.norm, some)
         gradient = self.costs.copy()
         gradient[:n] -= pull
-        hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:n, :n] = bend
-        return gradient, hessian[np.ix_(free, free)]
+        hessian = np.zeros((free.sum(), free.sum()))
+        hessian[: len(some), : len(some)] = bend
+        return gradient, hessian
 
     def _newton(
         self, free: np.ndarray, gradient: np.ndarray, hessian: np.ndarray

@@ -65,8 +65,8 @@ the start; it can never hold a cluster too small to be drawn.
 
 Kernel columns are often wider than the rows: about `rank` x kernels numbers each. Where they do not
 fit into the workers' memory they are made anew on every pass (`recompute`) or written once to a
-temporary store (`store`); `feature_mode="auto"` decides, and makes them anew wherever that is as fast as
-reading them ([features](mkc.md#features)). Both give the same bits. With features
+temporary store (`store`); `feature_mode="auto"` decides, and makes them anew wherever that is as
+fast as reading them ([features](mkc.md#features)). Both give the same bits. With features
 eight times the memory of all workers ([larger than memory](results/larger-than-memory.md)):
 
 {larger}

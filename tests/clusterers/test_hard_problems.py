@@ -76,7 +76,7 @@ def test_a_master_without_a_solution_ends_the_search_with_the_best_point(monkeyp
 
     right = bundle.solve
     monkeypatch.setattr(bundle, "solve", fails)
-    monkeypatch.setattr(bundle, "solve_from", lambda problem, multipliers: None)
+    monkeypatch.setattr(bundle, "solve_from", lambda problem, multipliers, grams: None)
     with pytest.warns(ConvergenceWarning, match="did not close the gap"):
         model = MultipleKernelClustering(2, init="k-means", random_state=0).fit(rows("normal"))
     assert not model.converged_

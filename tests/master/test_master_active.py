@@ -11,7 +11,7 @@ import test_master_random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmkc.master import Cuts, MasterProblem, solve, solve_from
+from dmkc.master import Cuts, MasterProblem, more_products, solve, solve_from
 
 PROBLEMS = st.one_of(test_master_random.problems(), test_master_adaptive.problems())
 
@@ -63,6 +63,21 @@ def test_it_is_found_where_there_are_many_cuts(adaptive, kernels, balance):
             found.kernel_weights, expected.kernel_weights, atol=1e-4
         )  # the other solver's are the less exact ones
         assert found.slack == pytest.approx(expected.slack, rel=1e-4, abs=1e-7)
+
+
+def test_inner_products_grow_with_the_cuts():
+    problem = many_cuts(0, False, 3, 0.1)
+    known = np.zeros((0, 0, 0))
+    for count in (17, 18, 40, 60):
+        some = Cuts(*(part[:count] for part in vars(problem.cuts).values()))
+        known = more_products(replace(problem, cuts=some), known)
+    whole = more_products(problem, np.zeros((0, 0, 0)))
+    np.testing.assert_allclose(known, whole, atol=1e-12)
+    start = solve(problem).multipliers
+    one, two = solve_from(problem, start), solve_from(problem, start, known)
+    assert one is not None
+    assert two is not None
+    assert one.value == pytest.approx(two.value, rel=1e-9)
 
 
 def test_the_norm_that_is_not_smooth_is_left_to_the_conic_solver():

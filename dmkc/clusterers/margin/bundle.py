@@ -21,6 +21,7 @@ from dmkc.master import (
     MasterSolution,
     MasterSolverError,
     barely_separated,
+    more_products,
     regulariser,
     solve,
     solve_from,
@@ -136,6 +137,8 @@ class Bundle(Generic[Labeling, Sums]):
     cuts: list[_Cut] = field(default_factory=list)
     bound: float = -np.inf
     first_bound: float = 0.0
+    products: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    """Inner products of the slopes of the first cuts, as far as they are known."""
 
     def __post_init__(self) -> None:
         self.objective = self.settings.objective
@@ -176,20 +179,27 @@ class Bundle(Generic[Labeling, Sums]):
     def _solved(self, problem: MasterProblem) -> MasterSolution:
         """From the master before, where there are many cuts."""
         if len(self.cuts) > FEW_CUTS and self.settings.solver == "clarabel":
-            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
+            near = self._solved_from_before(problem)
             if near is not None:
                 return near
         try:
             return solve(problem, self.settings.solver)
         except MasterSolverError:
-            near = solve_from(problem, np.array([cut.multiplier for cut in self.cuts]))
+            near = self._solved_from_before(problem)
             if near is None:
                 raise
             return near
 
+    def _solved_from_before(self, problem: MasterProblem) -> MasterSolution | None:
+        self.products = more_products(problem, self.products)
+        return solve_from(problem, np.array([c.multiplier for c in self.cuts]), self.products)
+
     def drop_idle(self) -> None:
         """Forget cuts that have long said nothing; the bound stays, and so does the cut at zero."""
-        self.cuts = [c for c in self.cuts if c.idle <= LONG_IDLE or not np.any(c.point[0])]
+        stay = [c.idle <= LONG_IDLE or not np.any(c.point[0]) for c in self.cuts]
+        known = np.flatnonzero(stay[: self.products.shape[1]])
+        self.products = self.products[:, known][:, :, known]
+        self.cuts = [cut for cut, stays in zip(self.cuts, stay, strict=True) if stays]
 
     def towards(self, best: Point, value: float, point: Point) -> list[Point]:
         """The master's point, and some on the way to it from the best one.

@@ -209,12 +209,7 @@ class MulticlassMargin(MarginGeometry[WeightedLabeling, MulticlassSums]):
         return MulticlassRequest(label.scores, label.cluster_weights, models)
 
     def cut(self, sums: MulticlassSums) -> CutValues:
-        by_cluster = np.stack(
-            [
-                self.space.features.slope(row, float(pull))
-                for row, pull in zip(sums.row_sum, sums.pull, strict=True)
-            ]
-        )
+        by_cluster = self.space.features.slopes(sums.row_sum, sums.pull)
         return CutValues(sums.masked / sums.total, 0.0, self.stacked(by_cluster) / sums.total)
 
     def own_hinge(self, sums: MulticlassSums) -> float:
