@@ -99,7 +99,7 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
     return Structure(*evidence_of(rows, seed), _rises(some, numbers, fewest, seed))
 
 
-def check_range(high: int, n_rows: int) -> None:
+def check_enough_for_range(high: int, n_rows: int) -> None:
     """Refuse a range that was given where the rows do not suffice for the most clusters of it."""
     if n_rows < LEAST_A_CLUSTER * high:
         raise UserError(
