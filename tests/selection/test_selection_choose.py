@@ -11,10 +11,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import dmkc
-from dmkc import Gaussian, Linear, MultipleKernelClustering
+from dmkc import AutoClustering, Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
+from dmkc.errors import UserError
 from dmkc.selection.choose import checked_answers
 from dmkc.selection.scores import DIFFERENT, SURE, agreements
 
@@ -98,6 +99,32 @@ def test_an_alternative_is_refined_on_all_rows(two_ways):
         assert max(adjusted_rand_score(across, z), adjusted_rand_score(up, z)) == 1.0
     with pytest.raises(ValueError, match="numbered from 0, not 7"):
         found.estimator(7)
+
+
+def test_candidates_are_compared_on_as_many_rows_as_are_asked_for(tmp_path, monkeypatch):
+    X, _, _ = square(80)
+    np.save(tmp_path / "x.npy", X)
+    wanted = []
+
+    def sampled(rows, engine, size, *more):
+        wanted.append(size)
+        raise UserError("That is enough.")
+
+    monkeypatch.setattr("dmkc.selection.run.take_sample", sampled)
+    for estimator, more in (
+        (AutoClustering(2, sample_rows=60), {}),
+        (AutoClustering(2, sample_rows=60), {"sample_rows": 70}),
+        (small(sample_rows=60), {}),
+        (None, {}),
+    ):
+        with pytest.raises(UserError, match="enough"):
+            dmkc.select(X, estimator, **more)
+    with pytest.raises(UserError, match="sample_rows"):
+        dmkc.select(X, sample_rows=5)
+    words = ["select", str(tmp_path / "x.npy"), "--quiet", "--sample-rows", "50"]
+    for more in ([], ["--method", "mkc"]):
+        assert main([*words, *more]) == 2
+    assert wanted == [60, 70, 1000, 1000, 50, 1000]
 
 
 def test_answers_about_rows_outside_the_sample_are_taken_in():
