@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dmkc.clusterers.answered import Answer, checked_answers
+from dmkc.clusterers.answered import Answer, check_answers, checked_answers, fewest_clusters
 from dmkc.clusterers.auto import AutoClustering
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
@@ -54,7 +54,8 @@ def select(
         MultipleKernelClustering the parameters that are "auto" (`scale`, `kernels`, `C`,
         `balance`, `n_clusters`) are open, and the others are kept.
     answers : list of (row, row, bool), default=()
-        Pairs of rows and whether they belong together.
+        Pairs of rows and whether they belong together.  An open number of clusters is at least as
+        many as they ask for.
     sample_rows : int or None, default=None
         Rows that candidates are compared on.  None takes `sample_rows` of an AutoClustering, and
         1000 for a MultipleKernelClustering, where that parameter is about the fit of all rows.
@@ -101,6 +102,9 @@ def gather(
     fewest, most = shared.cluster_range(estimator.n_clusters, rows.n_rows)
     if most < 2:
         raise UserError("There is nothing to choose with a single cluster.")
+    pairs, container = check_answers(answers, rows.n_rows, most)
+    if pairs is not None and fewest < most:
+        fewest = fewest_clusters(pairs, container, fewest, most)
     with one_blas_thread():
         sample = take_sample(rows, engine, wanted, fewest, sample_weight, asked, seed)
         seen = seen_in(sample.values, fewest, most, seed)

@@ -127,6 +127,16 @@ def test_candidates_are_compared_on_as_many_rows_as_are_asked_for(tmp_path, monk
     assert wanted == [60, 70, 1000, 1000, 50, 1000]
 
 
+@pytest.mark.parametrize("estimator", [AutoClustering(random_state=0), small("auto")])
+def test_an_open_number_is_as_many_clusters_as_answers_ask_for(estimator):
+    X, _ = make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)
+    apart = [(0, 1, False), (1, 2, False), (0, 2, False)]
+    found = dmkc.select(X, estimator, answers=apart)
+    assert found.gathered.n_clusters >= 3 and len(found.answers) == 3
+    with pytest.raises(UserError, match="rows 0 and 1"):
+        dmkc.select(X, estimator, answers=[(0, 1, True), (0, 1, False)])
+
+
 def test_answers_about_rows_outside_the_sample_are_taken_in():
     X, across, _ = square(400)
     outside = [(0, 399, bool(across[0] == across[399]))]
