@@ -24,6 +24,7 @@ from dmkc.selection.choose import Gathered, Selection
 from dmkc.selection.families import fitted
 from dmkc.selection.pool import BALANCES, Ingredients, margin_candidates
 from dmkc.selection.sampling import take_sample
+from dmkc.selection.structure import check_enough_for_range
 from dmkc.typing import PerRow, TableLike
 
 FEWEST_ROWS = 20
@@ -102,6 +103,8 @@ def gather(
     fewest, most = shared.cluster_range(estimator.n_clusters, rows.n_rows)
     if most < 2:
         raise UserError("There is nothing to choose with a single cluster.")
+    if fewest < most and estimator.selectable and not is_open(estimator.n_clusters):
+        check_enough_for_range(most, rows.n_rows)
     pairs, container = check_answers(answers, rows.n_rows, most)
     if pairs is not None and fewest < most:
         fewest = fewest_clusters(pairs, container, fewest, most)

@@ -116,8 +116,7 @@ def choose_number(
     Where there is no evidence of clusters, a warning says so.
     """
     seen = structure(values, fewest, most, seed)
-    if not seen.found and len(values) >= FEWEST_ROWS:
-        warnings.warn(ADVICE[NONE], stacklevel=2)
+    warn_of_no_clusters(seen, len(values))
     best = seen.best
     return best, [
         {
@@ -128,6 +127,12 @@ def choose_number(
         }
         for tried in seen.numbers
     ]
+
+
+def warn_of_no_clusters(seen: Structure, n_rows: int) -> None:
+    """Warn where enough rows were looked at and there is no evidence of clusters."""
+    if not seen.found and n_rows >= FEWEST_ROWS:
+        warnings.warn(ADVICE[NONE], stacklevel=3)
 
 
 def telling(values: np.ndarray) -> np.ndarray:

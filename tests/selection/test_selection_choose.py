@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import dask.array as da
 import numpy as np
@@ -339,3 +340,14 @@ def test_limits_of_the_estimator_hold_for_the_selection():
         dmkc.select(X, dmkc.AutoClustering(2, must_link=[(0, 1)]))
     with pytest.raises(TypeError, match="not for a KMeans"):
         dmkc.select(X, dmkc.KMeans(2))
+
+
+def test_an_open_number_is_checked_and_warned_of_beside_other_open_parameters():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(UserError, match="up to 40 clusters at least 120 rows"):
+        small((2, 40)).fit(X)
+    with pytest.warns(UserWarning, match="no evidence of clusters"):
+        small("auto").fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(2).fit(X)
