@@ -12,7 +12,7 @@ from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
-from dmkc.selection.structure import warn_of_no_clusters
+from dmkc.selection.structure import NUMBER_WORDS, warn_of_no_clusters
 from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
 
 
@@ -247,4 +247,5 @@ class MultipleKernelClustering(MarginClusterer):
         if not self.selection_:
             return None
         # A model file does not hold the other models.
-        return Choice(self.selection_, self.confidence_, self._fitted("alternatives_") or [])
+        others = self._fitted("alternatives_") or []
+        return Choice(self.selection_, self.confidence_, others, NUMBER_WORDS)
