@@ -34,7 +34,9 @@ WEIGHT_OF_LIKENESS = 2.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
 PRICE_OF_A_MOVE = 0.3
-"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
+"""What a row that known pairs put elsewhere takes off a candidate's score.
+
+Scores are 0 to 5 among all methods, and 0 to 7 among settings of one, which likeness is for."""
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 
