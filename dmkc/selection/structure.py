@@ -22,6 +22,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
@@ -287,7 +288,10 @@ def _cuts(rows: np.ndarray, numbers: Sequence[int], seed: int) -> np.ndarray:
 
 
 def _k_means(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return KMeans(k, n_init=2, max_iter=50, random_state=seed).fit(rows).labels_
+    with warnings.catch_warnings():
+        # Rows of few distinct values leave clusters empty, of which the leak takes care.
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+        return KMeans(k, n_init=2, max_iter=50, random_state=seed).fit(rows).labels_
 
 
 def _leak(nearest: np.ndarray, labels: np.ndarray, k: int) -> float:
