@@ -72,8 +72,8 @@ class Choice:
     """None where only the number of clusters was open."""
     alternatives: list[Any]
     """Models of the other clusterings that are offered, the chosen one first."""
-    score: str = "Mean of the criteria of every number of clusters, each rescaled to 0..1."
-    """What a score of a number of clusters is, for those who look at it."""
+    score: str = ""
+    """What a score of a number of clusters is, where numbers were tried and not candidates."""
 
 
 ATTRIBUTES = """n_samples_fit_ : int, rows of the fit.

@@ -21,7 +21,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.extmath import randomized_svd
 
 MOST_ROWS = 2000
-"""Distances of all pairs are kept, so a sample is cut down to this many rows."""
+"""Pairs of rows are looked at, so a sample is cut down to this many."""
 NEIGHBOURS = 10
 SHAPES = ("spectral", "mixture", "radius")
 SPECTRAL_ROWS = 1500

@@ -47,7 +47,7 @@ def run_rows(n_rows: int, threads: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class PilotSample:
     """Some rows in memory."""
 
     positions: np.ndarray
@@ -68,16 +68,16 @@ class Sample:
         return [Read(reader, first + a, first + b) for a, b in bounds(len(self), block_rows)]
 
 
-def take_sample(rows: Rows, engine: Engine, size: int, seed: int) -> Sample:
+def pilot_sample(rows: Rows, engine: Engine, size: int, seed: int) -> PilotSample:
     """The sample that a fit of all rows begins from, by one pass over them."""
     positions = sample_positions(rows.n_rows, size, seed)
     grid = engine.grid(rows.n_rows, scan_width(rows))
     values, _ = engine.scan(TakeScan(positions), list(rows.blocks(grid.block_rows)), grid)
-    return Sample(positions, values)
+    return PilotSample(positions, values)
 
 
 def some_rows(
-    rows: Rows, n_rows: int, threads: int, turn: int, sample: Sample | None = None
+    rows: Rows, n_rows: int, threads: int, turn: int, sample: PilotSample | None = None
 ) -> Rows:
     """About `n_rows` of the rows, and a sample; every `turn` gives others if there are enough.
 
@@ -121,7 +121,7 @@ class Runs:
     """Numbers of the runs, ascending."""
     length: int
     """Rows of a run."""
-    sample: Sample | None
+    sample: PilotSample | None
     """What follows the runs."""
 
     def blocks(self, block_rows: int) -> list[Block]:
@@ -204,7 +204,7 @@ def run_pilot(
     train_rows: int | None,
     turn: int,
     threads: int,
-    sample: Sample | None,
+    sample: PilotSample | None,
     journal: bool,
 ) -> Pilot:
     """Fit about `size` rows, from the same sample, and make the labels of all of them."""

@@ -23,9 +23,9 @@ from dmkc.planning.pilot import (
     Step,
     first_run,
     forecast,
+    pilot_sample,
     pilot_sizes,
     run_pilot,
-    take_sample,
 )
 from dmkc.resume import is_recording
 from dmkc.scan.engine import open_engine
@@ -201,7 +201,7 @@ def plan(X: TableLike, estimator: RowClusterer, *, journal: bool = False) -> Pla
     train_rows = None if train is None else subset_size(train, rows.n_rows)
     sample = None
     if train_rows is None and layout.sample_rows < rows.n_rows:
-        sample = take_sample(rows, engine, layout.sample_rows, seed)
+        sample = pilot_sample(rows, engine, layout.sample_rows, seed)
     threads = engine.threads
     pilots, resident = [], []
     sizes = pilot_sizes(rows.n_rows, layout, threads)

@@ -159,14 +159,12 @@ def _in_python(subject: Subject) -> list[Step]:
         found.insert(1, Step("Keep the model in a file", save))
     if k > 1:
         rows = "X" if not subject.is_pipeline else "model[:-1].transform(X)"
-        kernels = (
-            f'dmkc.MultipleKernelClustering({k}, kernels="auto", scale="auto", random_state=0)'
-        )
         found.append(
             Step(
                 "Ask: answer questions about pairs of rows in a notebook, and use the answers",
-                f"import dmkc\n\nfound = dmkc.select({rows}, {kernels})\nasking = found.asking()\n"
-                "asking  # buttons, in a notebook\n"
+                f"import dmkc\n\nmethods = dmkc.AutoClustering({k}, random_state=0)\n"
+                f"asking = dmkc.select({rows}, methods).asking()\n"
+                "asking  # then asking.same() or asking.different()\n"
                 f"asked = asking.selection.estimator().fit({rows})",
             )
         )

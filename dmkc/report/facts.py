@@ -125,8 +125,8 @@ def cautions(model: Any, sizes: np.ndarray) -> list[str]:
     confidence = None if choice is None else choice.confidence
     if confidence is not None and confidence < SURE and model._verdict() is None:
         found.append(
-            f"The criteria behind the choice agree little (confidence {confidence:.2f}): these "
-            "rows have several valid clusterings. Look at the other choices below."
+            "Other methods find these clusters in part at most, and no clear valleys set them "
+            f"apart (confidence {confidence:.2f}): look at the other choices below."
         )
     shares = sizes / max(int(sizes.sum()), 1)
     # Of many clusters most are small.

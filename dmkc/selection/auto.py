@@ -100,7 +100,7 @@ def chosen_on(
         verdict = SOME if seen.found else NONE
         return Chosen(recipe, verdict, seen.evidence, 0.0, [], seen.numbers, [], [])
     tried = fitted(values, k, wanted.seed, form, wanted.max_seconds)
-    judged = judge(tried.candidates, within_bounds(values), k).told(told, k)
+    judged = judge(tried.candidates, within_bounds(values), k).knowing(told, k)
     offered = [judged.candidates[i].recipe for i in judged.offered(seen.found)]
     first, *others = [recipe for recipe in offered if recipe is not None]
     return Chosen(

@@ -93,7 +93,7 @@ class Selection:
     @cached_property
     def _now(self) -> Judged:
         """With answers, for every one of which a candidate pays that contradicts it."""
-        return self.judged.told(self._told, self.gathered.n_clusters)
+        return self.judged.knowing(self._told, self.gathered.n_clusters)
 
     @property
     def standing(self) -> np.ndarray:

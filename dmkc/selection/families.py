@@ -175,14 +175,14 @@ def fitted(
     every = recipes(n_clusters, _worth_a_look(values))
     wanted, cut = affordable([r for r in every if r.method not in without], *values.shape)
     began, rows = time.monotonic(), form(values)
-    with stage(f"fitting {len(wanted)} candidates to a sample") as told, _here_and_unheard():
+    with stage(f"fitting {len(wanted)} candidates to a sample") as shown, _here_and_unheard():
         plain = within_bounds(values)
         for scaled in (plain, standardised(plain)):
             labels = _mixture(scaled, n_clusters, seed)
             if labels is not None:
                 found.append(Candidate(WITNESS, None, labels))
         for number, recipe in enumerate(wanted):
-            told.advance(number, len(wanted), f"candidate {number + 1}: {recipe}")
+            shown.advance(number, len(wanted), f"candidate {number + 1}: {recipe}")
             late = max_seconds is not None and time.monotonic() - began > max_seconds
             if late and number >= len(SCALES):
                 return Fitted(found, [*cut, *wanted[number:]])

@@ -34,7 +34,9 @@ WEIGHT_OF_LIKENESS = 2.0
 SMALL = 0.5
 """A smallest cluster below this part of an equal share lowers what clearness counts for."""
 PRICE_OF_A_MOVE = 0.3
-"""What a row that known pairs put elsewhere takes off a candidate's score (0 to 5)."""
+"""What a row that known pairs put elsewhere takes off a candidate's score.
+
+Scores are 0 to 5 among all methods, and 0 to 7 among settings of one, which likeness is for."""
 RIVAL = 2.0
 """Candidates whose clusters leak at most so many times as those of the best are its rivals."""
 
@@ -61,7 +63,7 @@ class Judged:
     moves: np.ndarray
     """Rows that every candidate would have to move so that known pairs hold."""
 
-    def told(self, answers: Sequence[Told], n_clusters: int) -> Judged:
+    def knowing(self, answers: Sequence[Told], n_clusters: int) -> Judged:
         """The same once some pairs are known."""
         return replace(self, moves=rows_to_move(self.labels, answers, n_clusters))
 
@@ -175,11 +177,19 @@ def judge(candidates: list[Candidate], values: np.ndarray, n_clusters: int) -> J
     in_part = np.array([family.endswith(SOME_COLUMNS) for family in families])
     enough = np.where(in_part, CLEARER, CLEAR)
     valleys = even * np.clip((clearness - enough) / (1.0 - enough), 0.0, 1.0)
-    told = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
-    told[in_part] = 0.0  # neighbours know nothing but what the candidate has seen
+    by_neighbours = np.array([_told_by_neighbours(nearest, labels) for labels in labelings])
+    by_neighbours[in_part] = 0.0  # neighbours know nothing but what the candidate has seen
     moves = np.zeros(len(candidates), dtype=np.int64)
     return Judged(
-        candidates, agreement, told, clearness, valleys, sizes > 0, together, nearest, moves
+        candidates,
+        agreement,
+        by_neighbours,
+        clearness,
+        valleys,
+        sizes > 0,
+        together,
+        nearest,
+        moves,
     )
 
 

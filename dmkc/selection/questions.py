@@ -58,7 +58,7 @@ class Opinions:
         sway = 1.0 + BOUNDARY * (2.0 * self.clearness - 1.0)
         return np.minimum(0.5 + (HIT - 0.5) * sway, SURE_HIT)
 
-    def told(self, chances: np.ndarray) -> np.ndarray:
+    def information(self, chances: np.ndarray) -> np.ndarray:
         """What answers are expected to tell, from each candidate's chance of a yes."""
         return entropy(self.weight @ chances) - self.weight @ entropy(chances)
 
@@ -114,7 +114,7 @@ def _with_known(
         known, side = np.array([shown]), np.zeros(1, dtype=bool)
     flipped = (labels[:, known] != side).mean(axis=1) > 0.5
     says = (labels == 1) ^ flipped[:, None]
-    gain = opinions.told(np.where(says, opinions.hit, 1.0 - opinions.hit))
+    gain = opinions.information(np.where(says, opinions.hit, 1.0 - opinions.hit))
     gain[~opinions.split(says)] = -np.inf
     gain[known] = -np.inf
     return np.column_stack([np.full(n, shown), np.arange(n)]), gain
@@ -130,7 +130,7 @@ def _at_random(opinions: Opinions, seed: Sequence[int]) -> tuple[np.ndarray, np.
     one, two = opinions.hit[:, first], opinions.hit[:, second]
     half, none = one * (1 - two) + (1 - one) * two, (1 - one) * (1 - two)
     apart = half / others + none * (others - 1) / others**2
-    gain = opinions.told(np.where(says, one * two + none / others, apart))
+    gain = opinions.information(np.where(says, one * two + none / others, apart))
     gain[~opinions.split(says)] = -np.inf
     return pairs, gain
 

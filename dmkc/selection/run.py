@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dmkc.clusterers.answered import Answer, checked_answers
+from dmkc.clusterers.answered import Answer, check_answers, checked_answers, fewest_clusters
 from dmkc.clusterers.auto import AutoClustering
 from dmkc.clusterers.base import seed_of
 from dmkc.clusterers.margin.mkc import MultipleKernelClustering
@@ -24,10 +24,13 @@ from dmkc.selection.choose import Gathered, Selection
 from dmkc.selection.families import fitted
 from dmkc.selection.pool import BALANCES, Ingredients, margin_candidates
 from dmkc.selection.sampling import take_sample
+from dmkc.selection.structure import check_enough_for_range
 from dmkc.typing import PerRow, TableLike
 
 FEWEST_ROWS = 20
 """Rows of a sample, at least, where there are as many."""
+SAMPLE_ROWS = 1000
+"""Rows on which settings of a single method are compared, unless another number is given."""
 
 
 def select(
@@ -35,7 +38,7 @@ def select(
     estimator: AutoClustering | MultipleKernelClustering | None = None,
     *,
     answers: Iterable[Sequence[Any]] = (),
-    sample_rows: int = 1000,
+    sample_rows: int | None = None,
     sample_weight: PerRow = None,
 ) -> Selection:
     """Choose a method and its parameters without labels, and see what else fits.
@@ -52,9 +55,11 @@ def select(
         MultipleKernelClustering the parameters that are "auto" (`scale`, `kernels`, `C`,
         `balance`, `n_clusters`) are open, and the others are kept.
     answers : list of (row, row, bool), default=()
-        Pairs of rows and whether they belong together.
-    sample_rows : int, default=1000
-        Rows that candidates are compared on.
+        Pairs of rows and whether they belong together.  An open number of clusters is at least as
+        many as they ask for.
+    sample_rows : int or None, default=None
+        Rows that candidates are compared on.  None takes `sample_rows` of an AutoClustering, and
+        1000 for a MultipleKernelClustering, where that parameter is about the fit of all rows.
     sample_weight : array or None, default=None
         One weight per row.
 
@@ -82,7 +87,7 @@ def gather(
     X: TableLike,
     estimator: Any,
     answers: Sequence[Answer],
-    sample_rows: int,
+    sample_rows: int | None,
     sample_weight: PerRow,
 ) -> Gathered:
     """The sample and the candidates that were fitted to it, not judged yet."""
@@ -91,13 +96,18 @@ def gather(
     _check_template(estimator)
     seed = seed_of(estimator.random_state)
     rows, engine = as_rows(X), open_engine(estimator.client, estimator)
-    wanted = Integer(least=FEWEST_ROWS).check("sample_rows", sample_rows)
+    wanted = _sample_size(estimator, sample_rows)
     asked = np.unique(np.array([row for answer in answers for row in answer[:2]], dtype=np.int64))
     if len(asked) and asked[-1] >= rows.n_rows:
         raise UserError(f"An answer names row {asked[-1]}, but `X` has {rows.n_rows} rows.")
     fewest, most = shared.cluster_range(estimator.n_clusters, rows.n_rows)
     if most < 2:
         raise UserError("There is nothing to choose with a single cluster.")
+    if fewest < most and estimator.selectable and not is_open(estimator.n_clusters):
+        check_enough_for_range(most, rows.n_rows)
+    pairs, container = check_answers(answers, rows.n_rows, most)
+    if pairs is not None and fewest < most:
+        fewest = fewest_clusters(pairs, container, fewest, most)
     with one_blas_thread():
         sample = take_sample(rows, engine, wanted, fewest, sample_weight, asked, seed)
         seen = seen_in(sample.values, fewest, most, seed)
@@ -126,6 +136,14 @@ def _check_template(estimator: Any) -> None:
         raise UserError("The start is chosen with the other parameters: leave `init` out.")
     if estimator.threshold != "unit":
         raise UserError("Candidates have a unit threshold: leave `threshold` out, or give `C`.")
+
+
+def _sample_size(estimator: Any, given: int | None) -> int:
+    """Rows of the sample; that of an AutoClustering is also what its own fit would take."""
+    if given is not None:
+        return int(Integer(least=FEWEST_ROWS).check("sample_rows", given))
+    own = isinstance(estimator, AutoClustering)
+    return int(estimator._checked()["sample_rows"]) if own else SAMPLE_ROWS
 
 
 def _of_methods(found: Gathered) -> Gathered:

@@ -22,6 +22,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from dmkc.clusterers.sampled import NEIGHBOURS, leading_components
@@ -99,7 +100,7 @@ def structure(values: np.ndarray, fewest: int, most: int, seed: int) -> Structur
     return Structure(*evidence_of(rows, seed), _rises(some, numbers, fewest, seed))
 
 
-def check_range(high: int, n_rows: int) -> None:
+def check_enough_for_range(high: int, n_rows: int) -> None:
     """Refuse a range that was given where the rows do not suffice for the most clusters of it."""
     if n_rows < LEAST_A_CLUSTER * high:
         raise UserError(
@@ -116,8 +117,7 @@ def choose_number(
     Where there is no evidence of clusters, a warning says so.
     """
     seen = structure(values, fewest, most, seed)
-    if not seen.found and len(values) >= FEWEST_ROWS:
-        warnings.warn(ADVICE[NONE], stacklevel=2)
+    warn_of_no_clusters(seen, len(values))
     best = seen.best
     return best, [
         {
@@ -128,6 +128,12 @@ def choose_number(
         }
         for tried in seen.numbers
     ]
+
+
+def warn_of_no_clusters(seen: Structure, n_rows: int) -> None:
+    """Warn where enough rows were looked at and there is no evidence of clusters."""
+    if not seen.found and n_rows >= FEWEST_ROWS:
+        warnings.warn(ADVICE[NONE], stacklevel=3)
 
 
 def telling(values: np.ndarray) -> np.ndarray:
@@ -282,7 +288,10 @@ def _cuts(rows: np.ndarray, numbers: Sequence[int], seed: int) -> np.ndarray:
 
 
 def _k_means(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return KMeans(k, n_init=2, max_iter=50, random_state=seed).fit(rows).labels_
+    with warnings.catch_warnings():
+        # Rows of few distinct values leave clusters empty, of which the leak takes care.
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+        return KMeans(k, n_init=2, max_iter=50, random_state=seed).fit(rows).labels_
 
 
 def _leak(nearest: np.ndarray, labels: np.ndarray, k: int) -> float:

@@ -237,7 +237,7 @@ def test_settings_of_one_method_must_find_what_the_best_other_method_finds():
     assert found.likeness[1] == 1.0 and found.likeness[0] < 0.2 and found.order == [1, 0]
     assert "likeness" in found.records(True)[0]
     # where answers speak against the best other method, another one is the best
-    answered = found.told([(i, j, bool(chance[i] == chance[j])) for i, j in PAIRS], 2)
+    answered = found.knowing([(i, j, bool(chance[i] == chance[j])) for i, j in PAIRS], 2)
     assert answered.likeness[1] < 0.2
 
 

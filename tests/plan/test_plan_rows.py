@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dmkc import KMeans, MultipleKernelClustering
 from dmkc.data import as_rows
-from dmkc.planning.pilot import run_rows, some_rows, take_sample
+from dmkc.planning.pilot import pilot_sample, run_rows, some_rows
 from dmkc.scan.engine import ThreadEngine
 from dmkc.scan.grid import Grid
 from dmkc.scan.survey import sample_positions
@@ -59,7 +59,7 @@ def test_blocks_are_whole_runs_of_the_input(form, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_sample_of_all_rows_follows(form, tmp_path):
     rows, engine = as_rows(FORMS[form](tmp_path)), ThreadEngine()
-    sample = take_sample(rows, engine, 3000, seed=5)
+    sample = pilot_sample(rows, engine, 3000, seed=5)
     assert np.array_equal(sample.positions, sample_positions(N, 3000, 5))
     some = some_rows(rows, 16_384, threads=1, turn=0, sample=sample)
     values = np.concatenate([loaded(block) for block in some.blocks(2048)])
@@ -75,7 +75,7 @@ def test_a_fit_of_some_rows_begins_from_that_sample():
     X = rng.normal(size=(N, 3))
     model = MultipleKernelClustering(rank=15, sample_rows=1000, random_state=3)
     rows = as_rows(X)
-    sample = take_sample(rows, ThreadEngine(), 1000, seed=3)
+    sample = pilot_sample(rows, ThreadEngine(), 1000, seed=3)
     some = some_rows(rows, 8192, threads=1, turn=1, sample=sample)
     whole, part = (clone(model).fit(x) for x in (X, some))
     scaled = [m.model_.features.plan.scaling for m in (whole, part)]

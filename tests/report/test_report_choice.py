@@ -8,7 +8,14 @@ import pytest
 from matplotlib.figure import Figure
 
 import dmkc
-from dmkc import Gaussian, Linear, MultipleKernelClustering, plot
+from dmkc import (
+    ConsensusClustering,
+    Gaussian,
+    Linear,
+    MultipleKernelClustering,
+    SpectralClustering,
+    plot,
+)
 from dmkc.datasets import make_blobs
 from dmkc.report import write_report
 
@@ -71,6 +78,7 @@ def test_the_report_shows_candidates_and_choices(model, square, tmp_path):
     for name in ("agreement", "neighbours", "clearness", "likeness"):
         assert f">{name}<" in text
     assert "nothing was optimised" not in text and "other choices below" in text
+    assert f"valleys set them apart (confidence {model.confidence_:.2f})" in text
 
 
 def test_the_report_shows_the_numbers_of_clusters_that_were_tried(tmp_path):
@@ -79,6 +87,17 @@ def test_the_report_shows_the_numbers_of_clusters_that_were_tried(tmp_path):
     text = write_report(model, X, tmp_path / "r.html", title="blobs").read_text()
     assert "Scores of the numbers" in text and "3 clusters (chosen)" in text
     assert ">leak<" in text
+
+
+def test_every_method_says_what_the_score_of_a_number_is():
+    X, _ = make_blobs(100, 2, 3, seed=2)
+    for cls, word in (
+        (MultipleKernelClustering, "leak"),
+        (SpectralClustering, "eigenvalues"),
+        (ConsensusClustering, "logarithm"),
+    ):
+        choice = cls((2, 4), random_state=0).fit(X)._choice()
+        assert word in choice.score and "criteria" not in choice.score
 
 
 def test_where_nothing_was_open_there_is_nothing_to_show(square, tmp_path):

@@ -4,13 +4,19 @@ import html
 import io
 import re
 import shlex
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from dmkc import KMeans
 from dmkc.cli import main
 from dmkc.datasets import make_blobs
+from dmkc.report.advice import next_steps
 
 
 @pytest.fixture
@@ -45,6 +51,20 @@ def test_every_command_runs(table, tmp_path, monkeypatch, quick_reports):
     labels = pd.read_csv("run one-predicted.csv")["cluster"]
     assert labels.tolist() == pd.read_csv("run one/labels.csv")["cluster"].tolist()
     assert (tmp_path / "run one-3" / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_python_of_a_report_runs(tmp_path, monkeypatch, scaled):
+    monkeypatch.chdir(tmp_path)
+    X, _ = make_blobs(60, 3, 2, seed=1)
+    model = KMeans(2, random_state=0)
+    model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(X)
+    subject: Any = SimpleNamespace(model=model, n_clusters=2, is_pipeline=scaled)
+    known = {"X": X, "model": model}
+    for step in next_steps(subject, None, []):
+        exec(step.code, known)
+    assert known["asked"].labels_.shape == (60,)
+    assert known["other"].predict(X).max() == 2
 
 
 def test_columns_of_arrays_are_not_named(tmp_path, monkeypatch, quick_reports):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import dask.array as da
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import dmkc
-from dmkc import Gaussian, Linear, MultipleKernelClustering
+from dmkc import AutoClustering, Gaussian, Linear, MultipleKernelClustering
 from dmkc.cli import main
 from dmkc.clusterers.sampled import shaped
 from dmkc.datasets import make_moons, make_rings
+from dmkc.errors import UserError
 from dmkc.selection.choose import checked_answers
 from dmkc.selection.scores import DIFFERENT, SURE, agreements
 
@@ -98,6 +100,42 @@ def test_an_alternative_is_refined_on_all_rows(two_ways):
         assert max(adjusted_rand_score(across, z), adjusted_rand_score(up, z)) == 1.0
     with pytest.raises(ValueError, match="numbered from 0, not 7"):
         found.estimator(7)
+
+
+def test_candidates_are_compared_on_as_many_rows_as_are_asked_for(tmp_path, monkeypatch):
+    X, _, _ = square(80)
+    np.save(tmp_path / "x.npy", X)
+    wanted = []
+
+    def sampled(rows, engine, size, *more):
+        wanted.append(size)
+        raise UserError("That is enough.")
+
+    monkeypatch.setattr("dmkc.selection.run.take_sample", sampled)
+    for estimator, more in (
+        (AutoClustering(2, sample_rows=60), {}),
+        (AutoClustering(2, sample_rows=60), {"sample_rows": 70}),
+        (small(sample_rows=60), {}),
+        (None, {}),
+    ):
+        with pytest.raises(UserError, match="enough"):
+            dmkc.select(X, estimator, **more)
+    with pytest.raises(UserError, match="sample_rows"):
+        dmkc.select(X, sample_rows=5)
+    words = ["select", str(tmp_path / "x.npy"), "--quiet", "--sample-rows", "50"]
+    for more in ([], ["--method", "mkc"]):
+        assert main([*words, *more]) == 2
+    assert wanted == [60, 70, 1000, 1000, 50, 1000]
+
+
+@pytest.mark.parametrize("estimator", [AutoClustering(random_state=0), small("auto")])
+def test_an_open_number_is_as_many_clusters_as_answers_ask_for(estimator):
+    X, _ = make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)
+    apart = [(0, 1, False), (1, 2, False), (0, 2, False)]
+    found = dmkc.select(X, estimator, answers=apart)
+    assert found.gathered.n_clusters >= 3 and len(found.answers) == 3
+    with pytest.raises(UserError, match="rows 0 and 1"):
+        dmkc.select(X, estimator, answers=[(0, 1, True), (0, 1, False)])
 
 
 def test_answers_about_rows_outside_the_sample_are_taken_in():
@@ -302,3 +340,14 @@ def test_limits_of_the_estimator_hold_for_the_selection():
         dmkc.select(X, dmkc.AutoClustering(2, must_link=[(0, 1)]))
     with pytest.raises(TypeError, match="not for a KMeans"):
         dmkc.select(X, dmkc.KMeans(2))
+
+
+def test_an_open_number_is_checked_and_warned_of_beside_other_open_parameters():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(UserError, match="up to 40 clusters at least 120 rows"):
+        small((2, 40)).fit(X)
+    with pytest.warns(UserWarning, match="no evidence of clusters"):
+        small("auto").fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(2).fit(X)

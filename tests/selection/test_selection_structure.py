@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,3 +65,12 @@ def test_clusters_of_skewed_columns_are_found():
     found = seen(X, 6)
     assert found.found
     assert found.best == 3
+
+
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_rows_of_few_distinct_values_bring_no_warning_of_a_library(distinct):
+    X = np.column_stack([np.arange(60) % distinct, np.ones(60)]).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        seen = structure(X, 2, 6, 0)
+    assert np.isfinite(seen.evidence) and len(seen.numbers) == 5

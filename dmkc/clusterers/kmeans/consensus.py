@@ -428,4 +428,7 @@ class ConsensusClustering(Clusterer[MemberRows]):
         return super()._metrics() | {"stability": self.stability_, "least_agreement": least}
 
     def _choice(self) -> Choice | None:
-        return Choice(self.selection_, None, []) if self.selection_ else None
+        words = (
+            "How far the logarithm of the graph's eigenvalues rises after every number of clusters."
+        )
+        return Choice(self.selection_, None, [], words) if self.selection_ else None

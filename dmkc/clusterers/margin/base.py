@@ -28,7 +28,7 @@ from dmkc.kernels import FeatureMap
 from dmkc.master.problem import conjugate
 from dmkc.progress import Progress
 from dmkc.scan.requests import GivenLabels
-from dmkc.selection.structure import NUMBER_WORDS, check_range, choose_number
+from dmkc.selection.structure import NUMBER_WORDS, check_enough_for_range, choose_number
 
 MarginLearned = Learned[MarginFit, MarginSettings]
 FromLabeling = Stage[tuple[Start, GivenLabels], Any, MarginFit]
@@ -116,7 +116,7 @@ class MarginClusterer(KernelClusterer):
             init, low = job.start, job.start.n_clusters
             high, settings = low, self._settings(low)
         if low < high and not isinstance(self.n_clusters, str):
-            check_range(high, n)
+            check_enough_for_range(high, n)
         if high == 1:
             return None
         m, scores, seed = high, None, job.seed

@@ -12,6 +12,7 @@ from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
+from dmkc.selection.structure import NUMBER_WORDS, warn_of_no_clusters
 from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
 
 
@@ -227,6 +228,9 @@ class MultipleKernelClustering(MarginClusterer):
         from dmkc.selection.run import select  # which makes estimators of this class
 
         found = select(X, self, answers=known, sample_weight=sample_weight)
+        low, high = shared.cluster_range(self.n_clusters)
+        if low < high:
+            warn_of_no_clusters(found.gathered.seen, len(found.positions))
         settled = found.estimator().fit(X, sample_weight=sample_weight)
         for name, value in vars(settled).items():
             if name.endswith("_") and not name.startswith("_"):
@@ -243,4 +247,5 @@ class MultipleKernelClustering(MarginClusterer):
         if not self.selection_:
             return None
         # A model file does not hold the other models.
-        return Choice(self.selection_, self.confidence_, self._fitted("alternatives_") or [])
+        others = self._fitted("alternatives_") or []
+        return Choice(self.selection_, self.confidence_, others, NUMBER_WORDS)
