@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,12 @@ import numpy as np
 
 from dmkc.clusterers.base import Job
 from dmkc.clusterers.estimator import Picture
-from dmkc.clusterers.kmeans.partitions import PartitionClusterer, Reduction, Settings
+from dmkc.clusterers.kmeans.partitions import (
+    LEAST_BASIS,
+    PartitionClusterer,
+    Reduction,
+    Settings,
+)
 from dmkc.clusterers.parameters import Integer, Integers, Number, OneOf, Parameter, shared
 from dmkc.errors import UserError
 from dmkc.master.partition import (
@@ -27,7 +33,8 @@ from dmkc.typing import MaybeClient, RandomState
 
 NODES = (12, 8)
 SPARSITY = 0.6
-MASKS = 15
+MASKS, LEAST_MASKS = 15, 5
+"""Draws of the connections, and of many clusters at least."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,11 @@ class LayerSettings(Settings):
     sparsity: float
     n_masks: int
     tie_break: float
+
+
+def draws_for(directions: int) -> int:
+    """Draws where the kernels keep so many directions: the more they are, the longer each takes."""
+    return max(LEAST_MASKS, min(MASKS, round(MASKS * (LEAST_BASIS / directions) ** 2)))
 
 
 class HierarchicalKernelKMeans(PartitionClusterer):
@@ -122,8 +134,9 @@ class HierarchicalKernelKMeans(PartitionClusterer):
             "n_masks",
             Integer(least=1, most=shared.MOST_TRIES, none=True),
             None,
-            """Draws of the connections whose consensus is taken.  None is 15, or 1 where nothing is
-            drawn.""",
+            """Draws of the connections whose consensus is taken.  None is 15, fewer (at least 5)
+            for more than 25 clusters, since a draw takes the time of their cube, or 1 where nothing
+            is drawn.""",
         ),
         Parameter(
             "tie_break",
@@ -215,8 +228,9 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         drawn = not chain and sparsity > 0
         if not drawn and own["n_masks"] not in (None, 1):
             raise UserError("`n_masks` goes with random connections: here every draw is the same.")
-        n_masks = (MASKS if drawn else 1) if own["n_masks"] is None else own["n_masks"]
-        widths = own["widths"]
+        widths, n_masks = own["widths"], own["n_masks"]
+        if n_masks is None:
+            n_masks = draws_for(self._directions(widths)) if drawn else 1
         nodes = NODES if own["nodes"] is None else own["nodes"]
         if list(widths) != sorted(widths, reverse=True):
             raise UserError(f"`widths` must not increase from layer to layer, but are {widths}.")
@@ -235,7 +249,10 @@ class HierarchicalKernelKMeans(PartitionClusterer):
         )
 
     def _most_directions(self) -> int:
-        return max(super()._most_directions(), 2 * max(self._own_settings(None).widths))
+        return self._directions(self._checked()["widths"])
+
+    def _directions(self, widths: Sequence[int]) -> int:
+        return max(super()._most_directions(), 2 * self.n_clusters * max(widths))
 
     def _partition(self, reduction: Reduction, own: LayerSettings, job: Job) -> Partition:
         kernels, m = reduction.kernels, len(reduction.kernels)
