@@ -39,6 +39,8 @@ RIDGE = 1e-12
 """Part of every curvature that is added to it: cuts may be multiples of each other."""
 FLATTEST = 1e-14
 """Part of the largest curvature that all have at least, where they are brought to one size."""
+AS_KEEN = 0.2
+"""Part of the largest gradient from which on an entry enters with the one that has it."""
 MOST_STEPS = 4
 """Steps for every cut, and some; there are seldom as many as cuts."""
 HALVINGS = 30
@@ -163,11 +165,11 @@ class _ActiveSet:
                 continue
             wants = gradient - prices @ self.rows
             wants[free] = -np.inf
-            enters = int(wants.argmax())
+            most = float(wants.max())
             worth = max(abs(self._value()), 1e-300)
-            if wants[enters] * self.problem.C <= ENOUGH * worth:
+            if most * self.problem.C <= ENOUGH * worth:
                 return self.x[:n], prices
-            free[enters] = True
+            free |= wants >= AS_KEEN * most
         return None
 
     def _slope(self, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from said import sentences
 
 import dmkc
 from dmkc.cli import main
@@ -245,10 +246,10 @@ def test_as_a_process(shared_run, tmp_path):
     where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}}
     said = process("predict", shared_run / "run", shared_run / "x.npy", "--out", "l.zarr", **where)
     assert said.returncode == 0
-    stages = [line for line in said.stderr.splitlines() if not line.endswith(" s")]
+    stages = sentences(said.stderr)
     assert stages == ["dmkc: reading x.npy", "dmkc: labelling rows"]  # and seconds of slow ones
     said = process("evaluate", "l.zarr", "gone.npy", **where)
-    assert said.returncode == 2 and said.stdout == "" and len(said.stderr.splitlines()) == 1
+    assert said.returncode == 2 and said.stdout == "" and len(sentences(said.stderr)) == 1
 
 
 def test_a_real_interruption(shared_run, tmp_path):
