@@ -15,6 +15,7 @@ from without_chances import without_chances
 
 import dmkc
 from dmkc import NonparallelPlaneClustering
+from dmkc.clusterers.planes import learn
 from dmkc.clusterers.planes.learn import TOO_SMALL, PlaneFit, cost_of
 from dmkc.kernels import Gaussian
 from dmkc.metrics import accuracy
@@ -64,6 +65,21 @@ def test_clusters_are_found(params, k):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert np.all(np.diff(np.bincount(model.labels_)) <= 0)
     assert model.gap_ <= model.tol and model.converged_
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("sample_rows", [80, 8192])
+def test_a_heavy_race_is_over_after_two_rounds(k, sample_rows, monkeypatch):
+    monkeypatch.setattr(learn, "HEAVY", 0.0)
+    X, y = blobs(k=k)
+    model = make(n_clusters=k, sample_rows=sample_rows).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert model.converged_
+    told = [r for r in model.history_ if r["on"] == "sample"]
+    assert {r["round"] for r in told if r["start"] != model.start_} <= {1, 2}
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        few = make(n_clusters=k, max_iter=1, sample_rows=sample_rows).fit(X)
+    assert {record["round"] for record in few.history_} == {1}
 
 
 def test_labels_are_the_nearest_planes():

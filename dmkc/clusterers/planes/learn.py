@@ -217,6 +217,10 @@ class PlaneSettings:
     together: bool
     course: Course
 
+    def of_rounds(self, most: int) -> PlaneSettings:
+        """The same with at most so many rounds."""
+        return replace(self, course=replace(self.course, max_iter=most))
+
 
 PlanesLearned = Learned[PlaneFit, PlaneSettings]
 
@@ -281,13 +285,16 @@ def learn_planes(
     if np.isnan(settings.c2):
         share = share_of_pull(features.offsets[-1], prepared.rows.n_rows)
         settings = replace(settings, c2=share * pull_of(prepared, features, settings, starts))
+    most = settings.course.max_iter
     heavy = len(starts) > 1 and len(starts) * products_of(settings, features, prepared) > HEAVY
-    heat = replace(settings, course=replace(settings.course, max_iter=HEAT)) if heavy else settings
-    first, labelings = on_sample(prepared, features, heat, starts, progress)
+    heat = min(HEAT, most) if heavy else most
+    first, labelings = on_sample(prepared, features, settings.of_rounds(heat), starts, progress)
     found = race(labelings, first, None, cost_of)
-    rest = [prepared.sample] if heavy and found.value.reason == MAX_ITER_REACHED else []
-    for rows in rest if prepared.sample_is_all else [*rest, prepared.all_rows]:
-        (found,) = from_fits(features, rows, settings, progress).run([found])
+    if found.value.reason == MAX_ITER_REACHED and heat < most:
+        rest = settings.of_rounds(most - heat)
+        (found,) = from_fits(features, prepared.sample, rest, progress).run([found])
+    if not prepared.sample_is_all:
+        (found,) = from_fits(features, prepared.all_rows, settings, progress).run([found])
     prepared.sample.n_scans += first.rows.n_scans
     return Learned(found.value, found.name, settings)
 
@@ -331,7 +338,8 @@ def from_fits(
     course = chosen(settings.course, problem, rows, progress)
 
     def begin(name: str, found: PlaneFit) -> Fit[PlaneSums, PlaneFit]:
-        tell, model = progress.reporter(name, "all", rows), found.model
+        where = "sample" if isinstance(rows, SampleRows) else "all"
+        tell, model = progress.reporter(name, where, rows), found.model
         fit = yield from plane_fit(problem, model, features.view, course, tell, model)
         return replace(fit, separation=found.separation)
 
