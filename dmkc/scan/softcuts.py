@@ -124,7 +124,8 @@ class SoftCutScan(StackedModels, SharedScan[list[SoftCutSums]]):
             sums += mask @ tile
             for square, p in zip(squares, curved, strict=True):
                 square += self._square(tile, weights, bend[p], first + start, int(p))
-        return sums, squares, scalars, label_hashes
+        upper = np.triu_indices(d + 1)  # symmetric matrices travel and are kept as half of them
+        return sums, squares[:, upper[0], upper[1]], scalars, label_hashes
 
     def _square(
         self, tile: np.ndarray, weights: np.ndarray, bend: np.ndarray, first: int, p: int
@@ -142,9 +143,12 @@ class SoftCutScan(StackedModels, SharedScan[list[SoftCutSums]]):
         return dsyrk(1.0, rows.T) if len(here) else np.zeros((rows.shape[1], rows.shape[1]))
 
     def unpack(self, node: Node) -> list[list[SoftCutSums]]:
-        sums, squares, scalars, label_hashes = node
+        sums, halves, scalars, label_hashes = node
         found: list[list[SoftCutSums]] = [[] for _ in self.label_b]
-        wholes = iter(squares + np.swapaxes(np.triu(squares, 1), 1, 2))
+        size = sums.shape[1] + 1
+        upper, squares = np.triu_indices(size), np.empty((len(halves), size, size))
+        squares[:, upper[0], upper[1]] = squares[:, upper[1], upper[0]] = halves
+        wholes = iter(squares)
         for p, k in enumerate(self.owner):
             *plain, smooth = scalars[p].tolist()
             square = next(wholes) if self.curved[p] else None
