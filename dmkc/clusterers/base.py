@@ -259,7 +259,8 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
             about_rows = name in (*ABOUT_ROWS, *EXACTNESS) or (
                 name == "init" and not isinstance(value, str)
             )
-            if about_rows or (name in self.selectable and isinstance(value, str)):
+            open_ = name in self.selectable and isinstance(value, str) and value == "auto"
+            if about_rows or open_:
                 found.setdefault(name, parameter.default)
         return found
 

@@ -33,6 +33,17 @@ def test_chances_sum_to_one_and_speak_for_the_label(method, n_clusters, blobs):
     assert np.mean(chances.argmax(axis=1) == model.labels_) > 0.9
 
 
+@pytest.mark.parametrize("n_clusters", [3, (2, 4)])
+def test_chances_of_chosen_parameters(n_clusters, blobs):
+    X, _ = blobs
+    model = dmkc.MultipleKernelClustering(n_clusters, scale="auto", random_state=0).fit(X)
+    chances = model.predict_proba(X)
+    assert np.mean(chances.argmax(axis=1) == model.labels_) > 0.9
+    assert model._refit_parameters()["scale"] != "auto"
+    model.set_params(n_clusters=3, scale="minmax").fit(X)
+    assert "scale" not in model._refit_parameters()  # its own is as good for other rows
+
+
 def test_separated_rows_are_sure_and_rows_between_them_are_not(blobs):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(-5, 0.5, (100, 2)), rng.normal(5, 0.5, (100, 2))])

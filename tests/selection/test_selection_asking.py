@@ -185,6 +185,16 @@ def test_answers_are_kept_where_nothing_is_chosen():
     assert model.labels_[0] == model.labels_[other] and (model.labels_ != plain).sum() == 1
 
 
+@pytest.mark.parametrize("number", ["auto", (2, 4)])
+def test_an_open_number_keeps_answers_where_nothing_else_is_chosen(number):
+    X = square()[0].to_numpy()
+    apart = [(0, 1, False), (1, 2, False), (0, 2, False)]
+    model = MultipleKernelClustering(number, random_state=0).fit(X, answers=apart)
+    assert model.n_clusters == number and model.n_clusters_ >= 3
+    assert len(set(model.labels_[:3])) == 3
+    assert set(model.predict(X)) <= set(range(model.n_clusters_))
+
+
 def two_meanings(n=90, seed=0):
     """A table of customers that can be cut by columns a or by columns b, with gaps in some rows."""
     rng = np.random.default_rng(seed)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from dmkc.clusterers.answered import checked_answers, keep_answers
+from dmkc.clusterers.answered import (
+    Answer,
+    check_answers,
+    checked_answers,
+    fewest_clusters,
+    keep_answers,
+)
 from dmkc.clusterers.estimator import Choice
 from dmkc.clusterers.margin.base import BALANCE, THRESHOLDS, MarginClusterer
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
+from dmkc.data import as_rows
 from dmkc.errors import UserError
 from dmkc.selection.structure import NUMBER_WORDS, warn_of_no_clusters
 from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
@@ -215,8 +224,14 @@ class MultipleKernelClustering(MarginClusterer):
         """
         known = checked_answers(answers)
         values = [getattr(self, name) for name in self.selectable]
+        self._chosen: dict[str, Any] = {}
         if not any(isinstance(value, str) and value == "auto" for value in values):
-            super().fit(X, sample_weight=sample_weight, start=start)
+            number = self._number_for(X, known)
+            if number == self.n_clusters:
+                super().fit(X, sample_weight=sample_weight, start=start)
+            else:
+                copy = clone(self).set_params(n_clusters=number)
+                self._take_over(copy.fit(X, sample_weight=sample_weight, start=start))
             self.confidence_, self.alternatives_ = None, None
             keep_answers(self, X, known)
             return self
@@ -232,9 +247,8 @@ class MultipleKernelClustering(MarginClusterer):
         if low < high:
             warn_of_no_clusters(found.gathered.seen, len(found.positions))
         settled = found.estimator().fit(X, sample_weight=sample_weight)
-        for name, value in vars(settled).items():
-            if name.endswith("_") and not name.startswith("_"):
-                setattr(self, name, value)
+        self._take_over(settled)
+        self._chosen = {name: getattr(settled, name) for name in self.selectable}
         self.selection_, self.confidence_ = found.records(), found.confidence
         self.alternatives_ = [candidate.model for candidate in found.alternatives]
         self.start_ = found.best.start
@@ -242,6 +256,28 @@ class MultipleKernelClustering(MarginClusterer):
         self.n_scans_ = 1 + settled.n_scans_
         keep_answers(self, X, known)
         return self
+
+    def _number_for(self, X: TableLike, known: Sequence[Answer]) -> Any:
+        """The number of clusters; one that is open is at least what answers ask for."""
+        if not known:
+            return self.n_clusters
+        n_rows = as_rows(X).n_rows
+        low, high = shared.cluster_range(self.n_clusters, n_rows)
+        pairs, container = check_answers(known, n_rows, high)
+        assert pairs is not None
+        fewest = fewest_clusters(pairs, container, low, high) if low < high else low
+        if fewest == low:
+            return self.n_clusters
+        return high if fewest == high else (fewest, high)
+
+    def _take_over(self, fitted: MultipleKernelClustering) -> None:
+        """All that a fit of other parameters has found."""
+        for name, value in vars(fitted).items():
+            if name not in self.get_params(deep=False):
+                setattr(self, name, value)
+
+    def _refit_parameters(self) -> dict[str, Any]:
+        return super()._refit_parameters() | (self._fitted("_chosen") or {})
 
     def _choice(self) -> Choice | None:
         if not self.selection_:
