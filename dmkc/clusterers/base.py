@@ -12,26 +12,18 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dmkc.clusterers import labelling
+from dmkc.clusterers.certainty import CertainClusterer
 from dmkc.clusterers.earlier import start_model
-from dmkc.clusterers.estimator import RowClusterer
 from dmkc.clusterers.fits import AnyLearned
-from dmkc.clusterers.members import (
-    Agreement,
-    MemberClusters,
-    Refits,
-    as_given,
-    outlier_pipeline,
-)
+from dmkc.clusterers.members import Refits
 from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters.shared import RANDOM_STATE
 from dmkc.clusterers.pieces import warn_of_cuts
@@ -50,9 +42,6 @@ from dmkc.scan.engine import Engine, one_blas_thread, open_engine, shared
 from dmkc.scan.survey import Survey
 from dmkc.typing import PerRow, RandomState, TableLike
 
-ABOUT_ROWS = ("train_rows", "polish", "must_link", "cannot_link", "verbose", "client")
-EXACTNESS = ("tol", "max_iter")
-"""Parameters that refits of some rows do without: they are about all rows, or about digits."""
 MORE_ITER = "increase `max_iter` or `tol`."
 
 
@@ -99,7 +88,7 @@ class Trained(NamedTuple, Generic[ReadyRows]):
     """Row numbers of what was trained on, where that is not all rows."""
 
 
-class Clusterer(RowClusterer, Generic[ReadyRows]):
+class Clusterer(CertainClusterer, Generic[ReadyRows]):
     """Base of all clusterers: the course of a fit."""
 
     n_clusters: Any
@@ -108,7 +97,6 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
     verbose: int
     n_scans_: int
     start_: str
-    _refits: Refits
     n_iter_: int
     converged_: bool
 
@@ -202,67 +190,6 @@ class Clusterer(RowClusterer, Generic[ReadyRows]):
         points = standardised(kept.rows) if one else self._features_of(kept.rows)
         weights = np.ones(len(labels)) if kept.weights is None else kept.weights
         return from_their_means(points, labels, weights, self.n_clusters_)
-
-    def predict_proba(self, X: TableLike) -> PerRow:
-        """For every row and cluster, the chance that a fit of other rows would put it there.
-
-        It is counted over a few fits of halves of a sample of the rows, which are made when first
-        asked for; the largest of the chances nearly always is that of `predict`.
-        """
-        rows = self._new_rows(X)
-        members, agreement = self._refitted()
-        pipeline = labelling.Pipeline(members, agreement)
-        double = np.dtype(np.float64)
-        return labelling.apply(rows, pipeline, double, self.n_clusters_, name="chance")
-
-    def outlier_scores(self, X: TableLike) -> PerRow:
-        """How much thinner it is around every row than around the anchors or landmarks near it.
-
-        About 1 where rows of the fit were, and the larger the farther a row is from them.
-        """
-        rows, plan = self._new_rows(X), self._kernel_plan()
-        pipeline = None if plan is None else outlier_pipeline(plan)
-        if pipeline is None:
-            raise UserError(
-                f"This {type(self).__name__} has neither anchors nor landmarks, by which rows are "
-                "scored: use SpectralClustering, or a kernel that has them."
-            )
-        return labelling.apply(rows, pipeline, np.dtype(np.float64), None, name="outlier")
-
-    def _kernel_plan(self) -> KernelPlan | None:
-        """The plan of the kernels, where there are any."""
-        return None
-
-    def _refitted(self) -> tuple[MemberClusters, Agreement]:
-        """Fits of halves of the rows that were kept, and their clusters as those of this fit."""
-        kept = self._fitted("_refits")
-        if kept is None:
-            raise UserError(
-                "Chances are counted over fits of other rows, and a model file holds no rows: fit "
-                "the estimator again."
-            )
-        copy = clone(self).set_params(**self._refit_parameters())
-        names = self._fitted("feature_names_in_")
-        form = partial(as_given, views=self._views(), names=names)
-        return kept.make(copy, self.model_, form)
-
-    def _chances(self, X: TableLike) -> PerRow | None:
-        if self.n_clusters_ == 1 or self._fitted("_refits") is None:
-            return None
-        return self.predict_proba(X)
-
-    def _refit_parameters(self) -> dict[str, Any]:
-        """What a fit of some of the rows must be told otherwise."""
-        found: dict[str, Any] = {"n_clusters": self.n_clusters_}
-        for name, parameter in self.parameters().items():
-            value = getattr(self, name)
-            about_rows = name in (*ABOUT_ROWS, *EXACTNESS) or (
-                name == "init" and not isinstance(value, str)
-            )
-            open_ = name in self.selectable and isinstance(value, str) and value == "auto"
-            if about_rows or open_:
-                found.setdefault(name, parameter.default)
-        return found
 
     def _begin(self, job: Job) -> Job:
         """A chance to look at the rows' form before anything is scanned."""

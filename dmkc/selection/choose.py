@@ -20,7 +20,7 @@ from dmkc.selection.families import Candidate, within_bounds
 from dmkc.selection.judge import Judged, judge, votes
 from dmkc.selection.questions import Asking, Opinions, Told, best_pairs, clearness
 from dmkc.selection.sampling import Sample
-from dmkc.selection.structure import Structure
+from dmkc.selection.structure import Structure, warn_of_no_clusters
 from dmkc.showing import html_lines
 from dmkc.typing import NamedValues
 
@@ -69,6 +69,10 @@ class Selection:
 
     def _repr_html_(self) -> str:
         return html_lines(shown_selection(self))
+
+    def warn_of_no_clusters(self) -> None:
+        """Warn where the number of clusters was open and there is no evidence of any."""
+        warn_of_no_clusters(self.gathered.seen, len(self.positions))
 
     @property
     def positions(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from dmkc.clusterers.model import KernelModel
 from dmkc.clusterers.parameters import IntegerOrRange, Kernels, Number, OneOf, Parameter, shared
 from dmkc.data import as_rows
 from dmkc.errors import UserError
-from dmkc.selection.structure import NUMBER_WORDS, warn_of_no_clusters
 from dmkc.typing import MaybeClient, NamedValues, PerRow, RandomState, TableLike
 
 
@@ -245,7 +245,7 @@ class MultipleKernelClustering(MarginClusterer):
         found = select(X, self, answers=known, sample_weight=sample_weight)
         low, high = shared.cluster_range(self.n_clusters)
         if low < high:
-            warn_of_no_clusters(found.gathered.seen, len(found.positions))
+            found.warn_of_no_clusters()
         settled = found.estimator().fit(X, sample_weight=sample_weight)
         self._take_over(settled)
         self._chosen = {name: getattr(settled, name) for name in self.selectable}
@@ -283,5 +283,5 @@ class MultipleKernelClustering(MarginClusterer):
         if not self.selection_:
             return None
         # A model file does not hold the other models.
-        others = self._fitted("alternatives_") or []
-        return Choice(self.selection_, self.confidence_, others, NUMBER_WORDS)
+        others, choice = self._fitted("alternatives_") or [], super()._choice()
+        return choice and replace(choice, confidence=self.confidence_, alternatives=others)
